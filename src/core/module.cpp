@@ -1,0 +1,8 @@
+// The native module: one bind_*.cpp per group of kernels, each adding its functions here.
+#include <nanobind/nanobind.h>
+
+#include "module.hpp"
+
+NB_MODULE(_core, m) {
+  m.doc() = "C++ kernels of sparsvm.";
+}

@@ -1,0 +1,6 @@
+// Declarations of the binding functions that module.cpp calls, one per bind_*.cpp.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace sparsvm {}  // namespace sparsvm

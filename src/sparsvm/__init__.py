@@ -1,0 +1,3 @@
+"""Sparse, exact, certified multiclass support vector machines."""
+
+__version__ = "0.1.0"
