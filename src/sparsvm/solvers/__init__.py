@@ -1,0 +1,17 @@
+"""The algorithms, by name, and the table that chooses among them."""
+
+from __future__ import annotations
+
+from sparsvm.solvers.base import Solver
+from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
+from sparsvm.solvers.threads import blas_threads
+
+__all__ = [
+    "AUTO",
+    "SOLVERS",
+    "Solver",
+    "as_solver",
+    "blas_threads",
+    "choose",
+    "resolve",
+]

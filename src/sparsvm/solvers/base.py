@@ -1,0 +1,43 @@
+"""What every solver promises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from sparsvm.parameters import Parameterised
+
+if TYPE_CHECKING:
+    from sparsvm.problem import Control, Problem, Solution, Start
+
+
+class Solver(Parameterised):
+    """An algorithm with its own options, which turns a ``Problem`` into a ``Solution``.
+
+    A solver keeps no state between calls: everything a solve needs is in the problem, in the
+    starting point and in the control, so one object may serve several threads at once.
+    """
+
+    name: ClassVar[str]
+
+    def unsupported(self, problem: Problem) -> str | None:
+        """Say in a sentence why this solver cannot solve ``problem``; None when it can."""
+        raise NotImplementedError
+
+    def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
+        """Minimise the objective of ``problem``.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be solved; ``unsupported(problem)`` must be None.
+        start : Start or None
+            Where to begin; None lets the solver choose.
+        control : Control
+            Tolerance, iteration limit (None: the solver's own default), threads, verbosity.
+
+        Returns
+        -------
+        Solution
+            The best point found with a certificate computed afresh on that very point.
+        """
+        raise NotImplementedError

@@ -1,0 +1,77 @@
+"""Solver names, and the table behind ``solver="auto"``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from sparsvm.solvers.base import Solver
+
+if TYPE_CHECKING:
+    from sparsvm.problem import Control, Problem
+
+SOLVERS: dict[str, type[Solver]] = {}
+
+
+class Rule(NamedTuple):
+    """One line of the table: use ``solver`` when ``when(problem, control)`` holds, for ``why``."""
+
+    solver: str
+    when: Callable[[Problem, Control], bool]
+    why: str
+
+
+# Read from the top: the first rule that applies, with a solver that can solve the problem, wins.
+AUTO: tuple[Rule, ...] = ()
+
+
+def as_solver(solver: str | Solver) -> Solver:
+    """Return the solver of that name with its default options, or the object itself.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        A key of ``SOLVERS``, or an object with options of its own. ("auto" depends on the
+        problem: see ``resolve``.)
+    """
+    if isinstance(solver, Solver):
+        return solver
+    if isinstance(solver, str) and solver in SOLVERS:
+        return SOLVERS[solver]()
+    raise ValueError(
+        f"solver must be one of {_listing(['auto', *SOLVERS])} "
+        f"or an object of sparsvm.solvers, but {solver!r} was given."
+    )
+
+
+def choose(problem: Problem, control: Control) -> Solver:
+    """Return the solver that the table ``AUTO`` prescribes for ``problem``."""
+    reasons = []
+    for rule in AUTO:
+        solver = as_solver(rule.solver)
+        reason = solver.unsupported(problem)
+        if reason is not None:
+            reasons.append(f"{rule.solver}: {reason}")
+        elif rule.when(problem, control):
+            return solver
+    raise ValueError("No solver can solve this problem. " + " ".join(reasons))
+
+
+def resolve(solver: str | Solver, problem: Problem, control: Control) -> Solver:
+    """Turn the ``solver`` parameter of an estimator into a solver that can solve ``problem``.
+
+    A name or object that cannot solve the problem is an error which lists those that can.
+    """
+    if isinstance(solver, str) and solver == "auto":
+        return choose(problem, control)
+    found = as_solver(solver)
+    reason = found.unsupported(problem)
+    if reason is None:
+        return found
+    able = [name for name, kind in SOLVERS.items() if kind().unsupported(problem) is None]
+    advice = f"Solvers that can: {_listing(able)}." if able else "No other solver can either."
+    raise ValueError(f"solver={found.name!r} cannot solve this problem: {reason} {advice}")
+
+
+def _listing(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names)
