@@ -5,4 +5,5 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "C++ kernels of sparsvm.";
+  sparsvm::bind_design(m);
 }

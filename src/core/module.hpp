@@ -3,4 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
-namespace sparsvm {}  // namespace sparsvm
+namespace sparsvm {
+
+void bind_design(nanobind::module_& m);
+
+}  // namespace sparsvm

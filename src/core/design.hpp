@@ -1,0 +1,156 @@
+// The design matrix: what every solver sees of the data.
+//
+// A Design is a read-only view X (n x d) of the caller's arrays, seen through a row index: sample i
+// of the canonical order is row rows[i] of the caller's matrix. Values may be float or double, the
+// results are always double. Solvers use this interface and know nothing of the storage.
+//
+// Layouts: S, Y are n x K row-major ("sample-major"), W, G are d x K row-major ("feature-major").
+//
+// Reproducibility: every sum over samples runs in canonical order with a blocking that depends on
+// the sizes alone, so results do not depend, to the last bit, on the order of the caller's rows.
+//
+// Zeros: a feature whose weights are all zero, or a sample whose row of Y is all zero, may be left
+// unread; a NaN there does not reach the result.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace sparsvm {
+
+using std::int32_t;
+using std::int64_t;
+
+enum class Layout { dense_rows, dense_cols, csr, csc };
+
+using RowIndex = std::optional<std::vector<int64_t>>;
+
+/// The samples in canonical order: sample i is row map[i] of the storage, or row i if map is null.
+struct RowMap {
+  const int64_t* map = nullptr;
+  int64_t n = 0;
+  int64_t operator()(int64_t i) const { return map ? map[i] : i; }
+};
+
+/// Uninitialised doubles on a 64-byte boundary.
+class Workspace {
+ public:
+  explicit Workspace(int64_t count) : raw_(new double[static_cast<std::size_t>(count) + 8]) {
+    const auto address = reinterpret_cast<std::uintptr_t>(raw_.get());
+    data_ = raw_.get() + (64 - address % 64) % 64 / sizeof(double);
+  }
+  double* data() const { return data_; }
+
+ private:
+  std::unique_ptr<double[]> raw_;
+  double* data_;
+};
+
+class Design {
+ public:
+  /// rows: the row index, or nothing for all stored rows in their own order.
+  Design(Layout layout, int64_t stored_rows, int64_t d, RowIndex rows)
+      : layout_(layout), n_(rows ? static_cast<int64_t>(rows->size()) : stored_rows), d_(d),
+        rows_(std::move(rows)) {}
+  virtual ~Design() = default;
+  Design(const Design&) = delete;
+  Design& operator=(const Design&) = delete;
+
+  int64_t n() const { return n_; }
+  int64_t d() const { return d_; }
+  Layout layout() const { return layout_; }
+  bool sparse() const { return layout_ == Layout::csr || layout_ == Layout::csc; }
+
+  /// From now on be X − 1cᵀ (dense layouts only; d values). Call it before sharing the object;
+  /// everything else is const and may be called from several threads.
+  virtual void set_center(const double* c) = 0;
+
+  /// out (n x m, column-major) = X[:, features].
+  virtual void gather_columns(const int32_t* features, int64_t m, double* out) const = 0;
+
+  /// S (n x K) = X W. Features whose weights are all zero are skipped where that pays.
+  virtual void scores(const double* W, int64_t K, double* S) const = 0;
+  /// S (n x K) = X[:, features] Wm, with Wm m x K.
+  virtual void scores_subset(const int32_t* features, int64_t m, const double* Wm, int64_t K,
+                             double* S) const = 0;
+  /// S (count x K) = X[samples] W; samples are canonical indices.
+  virtual void scores_samples(const int64_t* samples, int64_t count, const double* W, int64_t K,
+                              double* S) const = 0;
+
+  /// G (d x K) = Xᵀ Y.
+  virtual void transposed(const double* Y, int64_t K, double* G) const = 0;
+  /// G (m x K) = X[:, features]ᵀ Y.
+  virtual void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
+                                 double* G) const = 0;
+  /// G (d x K) = X[samples]ᵀ Ys, with Ys count x K, one row for each listed sample.
+  virtual void transposed_samples(const int64_t* samples, int64_t count, const double* Ys,
+                                  int64_t K, double* G) const = 0;
+
+  /// Per feature, d values each: the mean and variance under the weights `mass` (n values, or null
+  /// for equal weights; divided by their sum), ‖x_j‖₂ and max_i |x_ij| over all samples. A feature
+  /// that is constant where mass > 0 has exactly that mean and exactly zero variance.
+  virtual void column_stats(const double* mass, double* mean, double* variance, double* norm2,
+                            double* maxabs) const = 0;
+
+  /// out_i = Σ_j |x_ij| w_j, the scale of the rounding error of a score.
+  virtual void abs_scores(const double* w, double* out) const = 0;
+
+  /// Bytes held besides the caller's arrays and the row index.
+  virtual int64_t companion_bytes() const { return 0; }
+
+ protected:
+  RowMap row_map() const { return {rows_ ? rows_->data() : nullptr, n_}; }
+
+  /// Compose the row index with a list of canonical samples.
+  std::vector<int64_t> stored_rows_of(const int64_t* samples, int64_t count) const {
+    const RowMap map = row_map();
+    std::vector<int64_t> out(static_cast<std::size_t>(count));
+    for (int64_t i = 0; i < count; ++i) out[static_cast<std::size_t>(i)] = map(samples[i]);
+    return out;
+  }
+
+  /// The features with a non-zero (or NaN) weight.
+  std::vector<int32_t> active_features(const double* W, int64_t K) const {
+    std::vector<int32_t> active;
+    for (int64_t j = 0; j < d_; ++j) {
+      bool any = false;
+      for (int64_t k = 0; k < K; ++k) any = any || W[j * K + k] != 0.0;
+      if (any) active.push_back(static_cast<int32_t>(j));
+    }
+    return active;
+  }
+
+  /// Wm (m x K) = the listed rows of W.
+  static std::vector<double> take_rows(const double* W, int64_t K,
+                                       const std::vector<int32_t>& features) {
+    std::vector<double> out;
+    out.reserve(features.size() * static_cast<std::size_t>(K));
+    for (const int32_t j : features) out.insert(out.end(), W + j * K, W + j * K + K);
+    return out;
+  }
+
+ private:
+  Layout layout_;
+  int64_t n_, d_;
+  RowIndex rows_;
+};
+
+/// The larger value; a NaN on either side stays.
+inline double larger(double a, double b) { return b > a || b != b ? b : a; }
+
+/// Tells whether all values were the same, which rounded sums cannot.
+struct ColumnRange {
+  double low = 0.0, high = 0.0;
+  bool seen = false;
+  void add(double x) {
+    if (!seen) low = high = x, seen = true;
+    low = -larger(-low, -x);
+    high = larger(high, x);
+  }
+  bool constant() const { return seen && low == high; }
+};
+
+}  // namespace sparsvm

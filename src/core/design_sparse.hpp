@@ -1,0 +1,362 @@
+// Sparse designs, CSR or CSC, float or double; int32 indices, int64 indptr, entries sorted and
+// distinct within each row or column (checked where the arrays come in).
+//
+// Copies. CSR through any row index and CSC without one are used as they are. A companion is built
+// once, on first need, and kept:
+//   CSR: by columns, for gather_columns and transposed_subset;
+//   CSC with a row index: the same columns with samples in canonical order, for everything;
+//   CSC: by rows, for the methods restricted to samples.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "design.hpp"
+
+namespace sparsvm {
+
+/// A view of compressed storage; "major" is the row of CSR and the column of CSC.
+template <typename T>
+struct Compressed {
+  const T* values;
+  const int32_t* indices;
+  const int64_t* indptr;
+};
+
+template <typename T>
+struct CompressedCopy {
+  std::vector<T> values;
+  std::vector<int32_t> indices;
+  std::vector<int64_t> indptr;
+  Compressed<T> view() const { return {values.data(), indices.data(), indptr.data()}; }
+  int64_t bytes() const {
+    return static_cast<int64_t>(values.size() * sizeof(T) + indices.size() * sizeof(int32_t) +
+                                indptr.size() * sizeof(int64_t));
+  }
+};
+
+/// The other orientation of `in`, whose majors are taken in the order of `majors`. Entries come out
+/// sorted because the majors are visited in turn.
+template <typename T>
+CompressedCopy<T> turn(const Compressed<T>& in, RowMap majors, int64_t minors) {
+  CompressedCopy<T> out;
+  out.indptr.assign(static_cast<std::size_t>(minors) + 1, 0);
+  int64_t* start = out.indptr.data();
+  for (int64_t i = 0; i < majors.n; ++i) {
+    const int64_t r = majors(i);
+    for (int64_t e = in.indptr[r]; e < in.indptr[r + 1]; ++e) ++start[in.indices[e] + 1];
+  }
+  std::partial_sum(out.indptr.begin(), out.indptr.end(), out.indptr.begin());
+  out.values.resize(static_cast<std::size_t>(start[minors]));
+  out.indices.resize(static_cast<std::size_t>(start[minors]));
+  std::vector<int64_t> next(out.indptr.begin(), out.indptr.end() - 1);
+  for (int64_t i = 0; i < majors.n; ++i) {
+    const int64_t r = majors(i);
+    for (int64_t e = in.indptr[r]; e < in.indptr[r + 1]; ++e) {
+      const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(in.indices[e])]++);
+      out.values[place] = in.values[e];
+      out.indices[place] = static_cast<int32_t>(i);
+    }
+  }
+  return out;
+}
+
+/// Built at most once, by whichever thread comes first.
+template <typename T>
+class Lazy {
+ public:
+  template <typename Build>
+  const T& get(Build build) {
+    const T* ready = ready_.load(std::memory_order_acquire);
+    if (ready) return *ready;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!value_) {
+      value_ = std::make_unique<const T>(build());
+      ready_.store(value_.get(), std::memory_order_release);
+    }
+    return *value_;
+  }
+  const T* peek() const { return ready_.load(std::memory_order_acquire); }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<const T> value_;
+  std::atomic<const T*> ready_{nullptr};
+};
+
+namespace detail {
+
+inline void add_scaled(double x, const double* __restrict from, double* __restrict to, int64_t K) {
+  for (int64_t k = 0; k < K; ++k) to[k] += x * from[k];
+}
+
+inline bool all_zero(const double* values, int64_t K) {
+  for (int64_t k = 0; k < K; ++k) {
+    if (values[k] != 0.0) return false;
+  }
+  return true;
+}
+
+/// out (majors.n x K) = M B for the compressed M (majors x minors): one output row per major.
+template <typename T>
+void gather_product(const Compressed<T>& M, RowMap majors, const double* B, int64_t K,
+                    double* out) {
+  for (int64_t i = 0; i < majors.n; ++i) {
+    const int64_t r = majors(i);
+    if (K == 1) {
+      double sum = 0.0;
+      for (int64_t e = M.indptr[r]; e < M.indptr[r + 1]; ++e) {
+        sum += static_cast<double>(M.values[e]) * B[M.indices[e]];
+      }
+      out[i] = sum;
+      continue;
+    }
+    double* target = out + i * K;
+    std::fill(target, target + K, 0.0);
+    for (int64_t e = M.indptr[r]; e < M.indptr[r + 1]; ++e) {
+      add_scaled(static_cast<double>(M.values[e]), B + M.indices[e] * K, target, K);
+    }
+  }
+}
+
+/// out (minors x K) = Mᵀ B, with one row of B per major; majors whose row is zero are not read.
+template <typename T>
+void scatter_product(const Compressed<T>& M, RowMap majors, int64_t minors, const double* B,
+                     int64_t K, double* out) {
+  std::fill(out, out + minors * K, 0.0);
+  for (int64_t i = 0; i < majors.n; ++i) {
+    const double* source = B + i * K;
+    if (all_zero(source, K)) continue;
+    const int64_t r = majors(i);
+    for (int64_t e = M.indptr[r]; e < M.indptr[r + 1]; ++e) {
+      add_scaled(static_cast<double>(M.values[e]), source, out + M.indices[e] * K, K);
+    }
+  }
+}
+
+}  // namespace detail
+
+template <typename T>
+class SparseDesign final : public Design {
+ public:
+  SparseDesign(const Compressed<T>& given, bool by_columns, int64_t stored_rows, int64_t d,
+               RowIndex rows)
+      : Design(by_columns ? Layout::csc : Layout::csr, stored_rows, d, std::move(rows)),
+        given_(given), by_columns_(by_columns), stored_rows_(stored_rows) {}
+
+  void set_center(const double*) override {
+    throw std::invalid_argument(
+        "A sparse design cannot be centred, since that would fill in its zeros; scale its columns "
+        "without centring them or convert X to a dense array.");
+  }
+
+  int64_t companion_bytes() const override {
+    const auto* by_column = column_copy_.peek();
+    const auto* by_row = row_copy_.peek();
+    return (by_column ? by_column->bytes() : 0) + (by_row ? by_row->bytes() : 0);
+  }
+
+  void gather_columns(const int32_t* features, int64_t m, double* out) const override {
+    const Compressed<T> columns = by_column();
+    std::fill(out, out + n() * m, 0.0);
+    for (int64_t k = 0; k < m; ++k) {
+      double* target = out + k * n();
+      const int32_t j = features[k];
+      for (int64_t e = columns.indptr[j]; e < columns.indptr[j + 1]; ++e) {
+        target[columns.indices[e]] = static_cast<double>(columns.values[e]);
+      }
+    }
+  }
+
+  void scores(const double* W, int64_t K, double* S) const override {
+    if (by_columns_) {
+      detail::scatter_product(by_column(), {nullptr, d()}, n(), W, K, S);
+      return;
+    }
+    const auto active = active_features(W, K);
+    // Reading one place per entry instead of K weights pays once most weights are zero.
+    if (4 * static_cast<int64_t>(active.size()) <= d()) {
+      masked_scores(active, take_rows(W, K, active).data(), K, S);
+    } else {
+      detail::gather_product(given_, row_map(), W, K, S);
+    }
+  }
+
+  void scores_subset(const int32_t* features, int64_t m, const double* Wm, int64_t K,
+                     double* S) const override {
+    // Sorted and without repetition, so that the sum over features runs in the same order, and
+    // gives the same bits, whether rows or columns are walked.
+    std::vector<int64_t> order(static_cast<std::size_t>(m));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return features[a] < features[b]; });
+    std::vector<int32_t> distinct;
+    std::vector<double> weights;
+    for (const int64_t k : order) {
+      const double* w = Wm + k * K;
+      if (!distinct.empty() && distinct.back() == features[k]) {
+        detail::add_scaled(1.0, w, weights.data() + weights.size() - K, K);
+      } else {
+        distinct.push_back(features[k]);
+        weights.insert(weights.end(), w, w + K);
+      }
+    }
+    if (by_columns_ || column_copy_.peek()) {
+      const Compressed<T> columns = by_column();
+      std::fill(S, S + n() * K, 0.0);
+      for (std::size_t k = 0; k < distinct.size(); ++k) {
+        const double* w = weights.data() + static_cast<int64_t>(k) * K;
+        const int32_t j = distinct[k];
+        for (int64_t e = columns.indptr[j]; e < columns.indptr[j + 1]; ++e) {
+          detail::add_scaled(static_cast<double>(columns.values[e]), w, S + columns.indices[e] * K,
+                             K);
+        }
+      }
+    } else {
+      masked_scores(distinct, weights.data(), K, S);
+    }
+  }
+
+  void scores_samples(const int64_t* samples, int64_t count, const double* W, int64_t K,
+                      double* S) const override {
+    with_rows_of(samples, count, [&](const Compressed<T>& rows, RowMap map) {
+      detail::gather_product(rows, map, W, K, S);
+    });
+  }
+
+  void transposed(const double* Y, int64_t K, double* G) const override {
+    if (by_columns_) {
+      detail::gather_product(by_column(), {nullptr, d()}, Y, K, G);
+    } else {
+      detail::scatter_product(given_, row_map(), d(), Y, K, G);
+    }
+  }
+
+  void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
+                         double* G) const override {
+    const std::vector<int64_t> majors(features, features + m);
+    detail::gather_product(by_column(), {majors.data(), m}, Y, K, G);
+  }
+
+  void transposed_samples(const int64_t* samples, int64_t count, const double* Ys, int64_t K,
+                          double* G) const override {
+    with_rows_of(samples, count, [&](const Compressed<T>& rows, RowMap map) {
+      detail::scatter_product(rows, map, d(), Ys, K, G);
+    });
+  }
+
+  void column_stats(const double* mass, double* mean, double* variance, double* norm2,
+                    double* maxabs) const override {
+    const auto size = static_cast<std::size_t>(d());
+    std::vector<ColumnRange> range(size);
+    std::vector<int64_t> entries(size, 0);
+    std::vector<double> stored_mass(size, 0.0);
+    double total = 0.0;
+    int64_t weighted = 0;
+    for (int64_t i = 0; i < n(); ++i) {
+      total += mass ? mass[i] : 1.0;
+      weighted += !mass || mass[i] > 0.0;
+    }
+    for (double* out : {mean, variance, norm2, maxabs}) std::fill(out, out + d(), 0.0);
+    for_each_entry([&](int64_t i, int64_t j, double x) {
+      const double p = mass ? mass[i] : 1.0;
+      const auto at = static_cast<std::size_t>(j);
+      mean[j] += p * x;
+      norm2[j] += x * x;
+      maxabs[j] = larger(maxabs[j], std::abs(x));
+      stored_mass[at] += p;
+      if (p > 0.0) range[at].add(x), ++entries[at];
+    });
+    for (int64_t j = 0; j < d(); ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      norm2[j] = std::sqrt(norm2[j]);
+      if (entries[at] < weighted) range[at].add(0.0);
+      mean[j] = range[at].constant() ? range[at].low : total > 0.0 ? mean[j] / total : 0.0;
+    }
+    for_each_entry([&](int64_t i, int64_t j, double x) {
+      variance[j] += (mass ? mass[i] : 1.0) * (x - mean[j]) * (x - mean[j]);
+    });
+    for (int64_t j = 0; j < d(); ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      const double absent = entries[at] < weighted ? std::max(0.0, total - stored_mass[at]) : 0.0;
+      const double spread = variance[j] + absent * mean[j] * mean[j];
+      variance[j] = range[at].constant() || !(total > 0.0) ? 0.0 : spread / total;
+    }
+  }
+
+  void abs_scores(const double* w, double* out) const override {
+    std::fill(out, out + n(), 0.0);
+    for_each_entry([&](int64_t i, int64_t j, double x) { out[i] += std::abs(x) * w[j]; });
+  }
+
+ private:
+  /// Columns with their samples in canonical order.
+  Compressed<T> by_column() const {
+    const RowMap rows = row_map();
+    if (by_columns_ && !rows.map) return given_;
+    return column_copy_
+        .get([&] {
+          if (!by_columns_) return turn(given_, rows, d());
+          // Turned twice: sorting each column by canonical position would cost a logarithm more.
+          const CompressedCopy<T> stored = turn(given_, RowMap{nullptr, d()}, stored_rows_);
+          return turn(stored.view(), rows, d());
+        })
+        .view();
+  }
+
+  template <typename Use>
+  void with_rows_of(const int64_t* samples, int64_t count, Use use) const {
+    if (!by_columns_) {
+      const auto rows = stored_rows_of(samples, count);
+      use(given_, RowMap{rows.data(), count});
+      return;
+    }
+    const auto& copy = row_copy_.get([&] { return turn(by_column(), {nullptr, d()}, n()); });
+    use(copy.view(), RowMap{samples, count});
+  }
+
+  /// visit(sample, feature, value); within a feature, samples come in canonical order.
+  template <typename Visit>
+  void for_each_entry(Visit visit) const {
+    const Compressed<T> view = by_columns_ ? by_column() : given_;
+    const RowMap majors = by_columns_ ? RowMap{nullptr, d()} : row_map();
+    for (int64_t i = 0; i < majors.n; ++i) {
+      const int64_t r = majors(i);
+      for (int64_t e = view.indptr[r]; e < view.indptr[r + 1]; ++e) {
+        const int64_t minor = view.indices[e];
+        visit(by_columns_ ? minor : i, by_columns_ ? i : minor, static_cast<double>(view.values[e]));
+      }
+    }
+  }
+
+  /// S = X[:, features] Wm by walking the rows of CSR; features sorted and distinct.
+  void masked_scores(const std::vector<int32_t>& features, const double* Wm, int64_t K,
+                     double* S) const {
+    std::vector<int32_t> place(static_cast<std::size_t>(d()), -1);
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      place[static_cast<std::size_t>(features[k])] = static_cast<int32_t>(k);
+    }
+    std::fill(S, S + n() * K, 0.0);
+    const RowMap rows = row_map();
+    for (int64_t i = 0; i < n(); ++i) {
+      const int64_t r = rows(i);
+      for (int64_t e = given_.indptr[r]; e < given_.indptr[r + 1]; ++e) {
+        const int32_t k = place[static_cast<std::size_t>(given_.indices[e])];
+        if (k >= 0) detail::add_scaled(static_cast<double>(given_.values[e]), Wm + k * K, S + i * K, K);
+      }
+    }
+  }
+
+  Compressed<T> given_;
+  bool by_columns_;
+  int64_t stored_rows_;
+  mutable Lazy<CompressedCopy<T>> column_copy_, row_copy_;
+};
+
+}  // namespace sparsvm
