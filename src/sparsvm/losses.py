@@ -1,0 +1,271 @@
+"""The losses, as parameterised objects with plain NumPy formulas.
+
+Every loss is a function of the scores of one sample, with ``Delta_ik = S_ik - S_{i,y_i}``. The
+methods work on all samples at once: ``scores`` and ``margins`` are (n, K), ``y`` holds class
+numbers. With two classes the first column of ``scores`` is zero (class 0 is the reference).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsvm.parameters import Parameterised
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int32]
+
+
+class Loss(Parameterised):
+    """Base class of the losses.
+
+    Attributes
+    ----------
+    name : str
+        The short name accepted by ``SparseSVC(loss=...)``.
+    convex, smooth : bool
+        Traits that decide which solvers apply.
+    uses_margin : bool
+        Whether the loss has a margin at all (the one-vs-rest loss does not).
+    of_differences : bool
+        Whether only differences of scores matter, so that the intercepts are determined up to a
+        common constant.
+    """
+
+    name: ClassVar[str]
+    convex: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False
+    uses_margin: ClassVar[bool] = True
+    of_differences: ClassVar[bool] = True
+
+    def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        """Return the loss of every sample, shape (n,)."""
+        raise NotImplementedError
+
+    def cost_matrix(self, n_classes: int) -> Floats:
+        """Return the margins as a K x K matrix, row = true class, zero on the diagonal.
+
+        A scalar margin m gives ``m (1 - I)``.
+        """
+        return _cost_matrix(getattr(self, "margin", 1.0), n_classes)
+
+
+class Hinge(Loss):
+    r"""Multiclass hinge loss of Crammer and Singer.
+
+    .. math:: \ell(y, S) = \max_k \bigl(m_{yk} + S_k - S_y\bigr), \qquad m_{yy} = 0.
+
+    Parameters
+    ----------
+    margin : float or array of shape (K, K), default=1.0
+        One margin for every pair of classes, or a cost matrix whose row is the true class and
+        whose diagonal is zero. Per-sample margins are given to ``fit`` as ``sample_margin`` and
+        multiply it.
+
+    Examples
+    --------
+    >>> Hinge()
+    Hinge()
+    >>> Hinge(margin=2.0).cost_matrix(2)
+    array([[0., 2.],
+           [2., 0.]])
+    """
+
+    name = "hinge"
+
+    def __init__(self, margin: Any = 1.0) -> None:
+        self.margin = margin
+
+    def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        return np.asarray(np.max(margins + _differences(scores, y), axis=1))
+
+    def conjugate(self, dual: Floats, y: Labels, margins: Floats) -> Floats:
+        r"""Return the conjugate of every sample's loss at ``dual``, shape (n,).
+
+        With :math:`Y_i = \tilde Y_i + e_{y_i}` the conjugate is
+        :math:`-\sum_k m_{y_i k} Y_{ik}` where :math:`Y_i` lies in the unit simplex and infinite
+        elsewhere; membership is judged to 1e-12.
+        """
+        simplex = np.array(dual, dtype=np.float64)
+        simplex[np.arange(y.size), y] += 1.0
+        inside = (simplex.min(axis=1) >= -1e-12) & (np.abs(simplex.sum(axis=1) - 1.0) <= 1e-12)
+        return np.where(inside, -np.sum(simplex * margins, axis=1), np.inf)
+
+
+class SquaredHinge(Loss):
+    r"""Squared multiclass hinge, :math:`\sum_{k \ne y} \max(0, m_{yk} + \Delta_k)^2`.
+
+    Parameters
+    ----------
+    margin : float or array of shape (K, K), default=1.0
+        As for :class:`Hinge`.
+    """
+
+    name = "squared_hinge"
+    smooth = True
+
+    def __init__(self, margin: Any = 1.0) -> None:
+        self.margin = margin
+
+    def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        return np.asarray(np.sum(self._violations(scores, y, margins) ** 2, axis=1))
+
+    def gradient(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        """Return the derivative with respect to the scores, shape (n, K)."""
+        return _balance_rows(2.0 * self._violations(scores, y, margins), y)
+
+    @staticmethod
+    def _violations(scores: Floats, y: Labels, margins: Floats) -> Floats:
+        violations = np.maximum(0.0, margins + _differences(scores, y))
+        violations[np.arange(y.size), y] = 0.0
+        return violations
+
+
+class Logistic(Loss):
+    r"""Multinomial logistic loss, :math:`\log(1 + \sum_{k \ne y} \exp(m_{yk} + \Delta_k))`.
+
+    Parameters
+    ----------
+    margin : float or array of shape (K, K), default=0.0
+        Zero gives multinomial logistic regression; otherwise as for :class:`Hinge`.
+    """
+
+    name = "logistic"
+    smooth = True
+
+    def __init__(self, margin: Any = 0.0) -> None:
+        self.margin = margin
+
+    def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        return np.asarray(np.logaddexp.reduce(margins + _differences(scores, y), axis=1))
+
+    def gradient(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        """Return the derivative with respect to the scores, shape (n, K)."""
+        exponents = margins + _differences(scores, y)
+        exponents -= exponents.max(axis=1, keepdims=True)
+        probabilities = np.exp(exponents)
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return _balance_rows(probabilities, y)
+
+
+class OvrSquaredHinge(Loss):
+    r"""One-vs-rest squared hinge, :math:`\sum_k \max(0, 1 - t_k S_k)^2` with :math:`t = \pm 1`.
+
+    With two classes there is one score S (the difference of the two) and one term.
+    """
+
+    name = "ovr_squared_hinge"
+    smooth = True
+    uses_margin = False
+    of_differences = False
+
+    def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        signs, outputs = self._outputs(scores, y)
+        return np.asarray(np.sum(np.maximum(0.0, 1.0 - signs * outputs) ** 2, axis=1))
+
+    def gradient(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        """Return the derivative with respect to the scores, shape (n, K)."""
+        signs, outputs = self._outputs(scores, y)
+        slopes = -2.0 * signs * np.maximum(0.0, 1.0 - signs * outputs)
+        if scores.shape[1] == 2:
+            return np.hstack([-slopes, slopes])
+        return np.asarray(slopes)
+
+    @staticmethod
+    def _outputs(scores: Floats, y: Labels) -> tuple[Floats, Floats]:
+        if scores.shape[1] == 2:
+            return np.where(y == 1, 1.0, -1.0)[:, None], scores[:, 1:] - scores[:, :1]
+        return np.where(np.arange(scores.shape[1]) == y[:, None], 1.0, -1.0), scores
+
+
+class Ramp(Loss):
+    r"""Ramp loss: a difference of two hinges, bounded, so that outliers lose their pull.
+
+    .. math::
+        \tfrac1\mu \Bigl[\max_k(\mu m_{yk} + \Delta_k)
+        - \max\bigl(0, \max_{k \ne y}(-\mu^2 m_{yk} + \Delta_k)\bigr)\Bigr]
+
+    Parameters
+    ----------
+    mu : float in (0, 1], default=1.0
+        Width of the ramp; the loss is bounded by ``(1 + mu) m``.
+    margin : float or array of shape (K, K), default=1.0
+        As for :class:`Hinge`.
+    """
+
+    name = "ramp"
+    convex = False
+
+    def __init__(self, mu: float = 1.0, margin: Any = 1.0) -> None:
+        self.mu = mu
+        self.margin = margin
+
+    def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        if not 0.0 < self.mu <= 1.0:
+            raise ValueError(f"Ramp needs mu in (0, 1]; got mu={self.mu!r}.")
+        differences = _differences(scores, y)
+        # Both margins vanish on the true class, so its entry supplies the max with zero.
+        convex = np.max(self.mu * margins + differences, axis=1)
+        concave = np.max(-(self.mu**2) * margins + differences, axis=1)
+        return np.asarray((convex - concave) / self.mu)
+
+
+LOSSES: dict[str, type[Loss]] = {
+    cls.name: cls for cls in (Hinge, SquaredHinge, Logistic, OvrSquaredHinge, Ramp)
+}
+
+
+def as_loss(loss: str | Loss) -> Loss:
+    """Turn a short name into the loss with its default parameters; pass objects through."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    known = ", ".join(repr(name) for name in LOSSES)
+    raise ValueError(
+        f"loss={loss!r} is not a loss; pass an object of sparsvm.losses or one of: {known}."
+    )
+
+
+def _differences(scores: Floats, y: Labels) -> Floats:
+    return np.asarray(scores - np.take_along_axis(scores, y[:, None].astype(np.intp), axis=1))
+
+
+def _balance_rows(off_class: Floats, y: Labels) -> Floats:
+    """Give the true class minus the sum of the others: derivatives of score differences."""
+    rows = np.arange(y.size)
+    off_class[rows, y] = 0.0
+    off_class[rows, y] = -off_class.sum(axis=1)
+    return off_class
+
+
+def _cost_matrix(margin: Any, n_classes: int) -> Floats:
+    try:
+        costs = np.asarray(margin, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The margin must be a number or a square cost matrix of numbers; got {margin!r}."
+        ) from error
+    if costs.ndim == 0:
+        costs = np.full((n_classes, n_classes), float(costs))
+        np.fill_diagonal(costs, 0.0)
+    if costs.ndim != 2 or costs.shape[0] != costs.shape[1]:
+        raise ValueError(
+            f"The margin must be a number or a square cost matrix; got an array of shape "
+            f"{costs.shape}. One margin per sample is given to fit as sample_margin."
+        )
+    if costs.shape[0] != n_classes:
+        raise ValueError(
+            f"The cost matrix is {costs.shape[0]} x {costs.shape[1]} but there are {n_classes} "
+            "classes; give one row and one column per class, in sorted order of the labels."
+        )
+    if not np.all(np.isfinite(costs)) or np.any(costs < 0.0):
+        raise ValueError(f"Margins must be finite and not negative; got {margin!r}.")
+    if np.any(np.diagonal(costs) != 0.0):
+        raise ValueError(
+            "The cost matrix must be zero on its diagonal (the cost of a right answer); got "
+            f"the diagonal {np.diagonal(costs).tolist()}."
+        )
+    return np.array(costs)

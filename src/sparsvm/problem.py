@@ -1,0 +1,335 @@
+"""The problem to solve, and what a solver is given and returns.
+
+This module is the only place that knows the scaling conventions: the loss is a weighted mean with
+masses ``p_i = s_i / sum(s)``, ``alpha`` multiplies the penalty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsvm.losses import Floats, Labels, Loss
+from sparsvm.penalty_terms import PenaltyTerms
+
+
+class DesignLike(Protocol):
+    """What a problem asks of its design matrix (see :func:`sparsvm.design.make_design`)."""
+
+    def scores(self, W: Floats, /) -> Floats:
+        """X W for W of shape (d, K)."""
+
+    def transposed(self, Y: Floats, /) -> Floats:
+        """X' Y for Y of shape (n, K)."""
+
+    def abs_scores(self, w: Floats, /) -> Floats:
+        """|X| w for w of shape (d,)."""
+
+    def column_stats(self, mass: Floats, /) -> Any:
+        """Mean, variance (weighted by mass), Euclidean norm, largest absolute value."""
+
+    def gather_columns(self, features: NDArray[np.int32], /) -> Floats:
+        """Columns of X, shape (n, m)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A proof of how good a point is.
+
+    Attributes
+    ----------
+    objective : float
+        The objective at the given coefficients.
+    dual_objective : float
+        A lower bound on the objective of every W and b.
+    gap : float
+        ``objective - dual_objective``, not below 0: the point is at most that far from optimal.
+    relative_gap : float
+        ``gap / |objective|``.
+    floor : float
+        Rounding error of the objective itself; gaps below it mean nothing.
+    dual : array of shape (n, K)
+        The feasible dual point behind the bound, rows in the simplex of mass p_i.
+    """
+
+    objective: float
+    dual_objective: float
+    gap: float
+    relative_gap: float
+    floor: float
+    dual: Floats = field(repr=False)
+
+    def within(self, tol: float) -> bool:
+        """Whether the gap is at most ``max(tol * |objective|, floor)``."""
+        return self.gap <= max(tol * abs(self.objective), self.floor)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    r"""Minimise the weighted mean loss plus ``alpha`` times the penalty.
+
+    .. math::
+        \min_{W, b} \; \sum_i p_i\, \ell(y_i, X_i W^\top + b)
+        + \alpha\, \bigl(penalty(W) - \langle tilt, W \rangle\bigr)
+
+    Attributes
+    ----------
+    design : Design
+        n samples in d features.
+    y : int32 array of shape (n,)
+        Class numbers 0 ... n_classes - 1.
+    mass : array of shape (n,)
+        Positive weights of the samples, summing to 1.
+    cost : array of shape (K, K)
+        Margin between the true class (row) and another (column); zero diagonal.
+    margin_scale : None or array of shape (n,)
+        Factor of each sample's margins.
+    n_classes : int
+    alpha : float
+    loss : Loss
+    penalty : PenaltyTerms
+    fit_intercept : bool
+    tilt : None or array of shape (n_outputs, d)
+        A linear term, as left by linearising the concave part of a non-convex penalty.
+
+    Notes
+    -----
+    With two classes there is one row of coefficients and the scores are ``(0, w x + b)``.
+    """
+
+    design: DesignLike
+    y: Labels
+    mass: Floats
+    cost: Floats
+    n_classes: int
+    alpha: float
+    loss: Loss
+    penalty: PenaltyTerms
+    fit_intercept: bool = True
+    margin_scale: Floats | None = None
+    tilt: Floats | None = None
+
+    def __post_init__(self) -> None:
+        K, n = self.n_classes, self.y.size
+        if self.mass.shape != (n,):
+            raise ValueError(f"There are {n} labels but {self.mass.size} sample masses.")
+        if self.cost.shape != (K, K):
+            raise ValueError(f"The cost matrix has shape {self.cost.shape} for {K} classes.")
+        if self.margin_scale is not None and self.margin_scale.shape != (n,):
+            raise ValueError(f"There are {n} labels but {self.margin_scale.size} sample margins.")
+        if self.penalty.n_outputs != self.n_outputs:
+            raise ValueError(
+                f"The penalty was resolved for {self.penalty.n_outputs} outputs but {K} classes "
+                f"have {self.n_outputs}."
+            )
+        if self.tilt is not None and self.tilt.shape != (self.n_outputs, self.d):
+            raise ValueError(
+                f"The tilt has shape {self.tilt.shape} but the coefficients have shape "
+                f"{(self.n_outputs, self.d)}."
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.y.size)
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.penalty.d
+
+    @property
+    def n_outputs(self) -> int:
+        """Rows of coefficients: 1 for two classes, otherwise one per class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def margins(self) -> Floats:
+        """Return ``margin_scale[i] * cost[y_i, k]``, shape (n, K)."""
+        margins = self.cost[self.y]
+        if self.margin_scale is not None:
+            margins *= self.margin_scale[:, None]
+        return margins
+
+    def scores(self, W: Floats, b: Floats) -> Floats:
+        """Return the scores of all classes, shape (n, K); class 0 of two is pinned to zero."""
+        outputs = self.design.scores(np.ascontiguousarray(W.T, dtype=np.float64)) + b
+        if self.n_classes > 2:
+            return np.asarray(outputs)
+        return np.hstack([np.zeros_like(outputs), outputs])
+
+    def transposed(self, signed: Floats) -> Floats:
+        r"""Return :math:`G = \tilde Y^\top X`, shape (n_outputs, d), for an (n, K) matrix."""
+        outputs = signed[:, 1:] if self.n_classes == 2 else signed
+        return np.asarray(self.design.transposed(np.ascontiguousarray(outputs))).T
+
+    def signed_dual(self, dual: Floats) -> Floats:
+        r"""Return :math:`\tilde Y_{ik} = Y_{ik} - p_i [k = y_i]` in exact row balance.
+
+        The true class gets minus the sum of the others, whatever ``dual`` holds there.
+        """
+        signed = np.array(dual, dtype=np.float64)
+        rows = np.arange(self.n)
+        signed[rows, self.y] = 0.0
+        signed[rows, self.y] = -signed.sum(axis=1)
+        return signed
+
+    def objective(self, W: Floats, b: Floats) -> float:
+        """Return the objective at coefficients W (n_outputs, d) and intercepts b (n_outputs,)."""
+        losses = self.loss.value(self.scores(W, b), self.y, self.margins())
+        total = float(np.sum(self.mass * losses)) + self.alpha * self.penalty.value(W)
+        if self.tilt is not None:
+            total -= self.alpha * float(np.sum(np.ascontiguousarray(self.tilt * W)))
+        return total
+
+    def floor(self, W: Floats, b: Floats) -> float:
+        r"""Return the rounding error of the objective.
+
+        16 eps times the weighted mean of
+        :math:`\max_k m_{ik} + 2\sum_j |x_{ij}| \max_k |W_{kj}| + 2 \max_k |b_k|`.
+        """
+        largest = np.ascontiguousarray(np.max(np.abs(W), axis=0, initial=0.0))
+        sizes = 2.0 * np.asarray(self.design.abs_scores(largest))
+        sizes += self.margins().max(axis=1) + 2.0 * float(np.max(np.abs(b), initial=0.0))
+        return 16.0 * float(np.finfo(np.float64).eps) * float(np.sum(self.mass * sizes))
+
+    def certificate(self, W: Floats, b: Floats, dual: Floats | None) -> Certificate:
+        """Return the duality gap of (W, b), with a lower bound made from ``dual``.
+
+        ``dual`` may be any (n, K) array, or None; it is repaired into a feasible point first.
+        """
+        from sparsvm.certificate import certify
+
+        return certify(self, W, b, dual)
+
+    @cached_property
+    def column_norms(self) -> Floats:
+        """Euclidean norm of each column, for the rounding error of products."""
+        return np.asarray(self.design.column_stats(self.mass)[2], dtype=np.float64)
+
+
+def column_std(design: DesignLike, mass: Floats) -> Floats:
+    """Return the standard deviation of each column, weighted by mass, for ``weights="scale"``.
+
+    A column that is constant up to the rounding of its mean gets exactly 0.
+    """
+    _, variance, _, largest = design.column_stats(mass)
+    std = np.sqrt(np.asarray(variance, dtype=np.float64))
+    noise = 8.0 * np.finfo(np.float64).eps * np.sqrt(mass.size) * np.asarray(largest)
+    return np.where(std > noise, std, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A point to start from: coefficients, intercepts and, if known, the dual."""
+
+    coef: Floats
+    intercept: Floats
+    dual: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Control:
+    """When to stop and how to run; ``max_iter=None`` is the solver's own default."""
+
+    tol: float = 1e-4
+    max_iter: int | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What a solver recorded on its way, one entry per record."""
+
+    iteration: NDArray[np.int64]
+    seconds: Floats
+    objective: Floats
+    gap: Floats
+    nonzeros: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls) -> History:
+        """Return a history without records."""
+        none, counts = np.zeros(0), np.zeros(0, dtype=np.int64)
+        return cls(iteration=counts, seconds=none, objective=none, gap=none, nonzeros=counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver returns: a point, its dual and the certificate of both.
+
+    Attributes
+    ----------
+    coef : array of shape (n_outputs, d)
+    intercept : array of shape (n_outputs,)
+    dual : array of shape (n, K)
+        The feasible dual point behind ``dual_objective``.
+    objective, dual_objective, gap, relative_gap, floor : float
+        As in :class:`Certificate`; ``gap`` is absolute.
+    status : {"optimal", "max_iter", "stalled"}
+    n_iter : int
+    seconds : float
+    history : History
+    solver : str
+    """
+
+    coef: Floats
+    intercept: Floats
+    dual: Floats = field(repr=False)
+    objective: float
+    dual_objective: float
+    gap: float
+    relative_gap: float
+    floor: float
+    status: str
+    n_iter: int
+    seconds: float
+    history: History = field(repr=False)
+    solver: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap met the tolerance asked for."""
+        return self.status == "optimal"
+
+    @classmethod
+    def certify(
+        cls,
+        problem: Problem,
+        coef: Floats,
+        intercept: Floats,
+        dual: Floats | None,
+        *,
+        tol: float,
+        n_iter: int,
+        seconds: float,
+        history: History,
+        solver: str,
+        status_if_not: str = "max_iter",
+    ) -> Solution:
+        """Build the solution from a certificate recomputed from scratch.
+
+        The status is "optimal" if and only if ``gap <= max(tol * |objective|, floor)``, otherwise
+        ``status_if_not``.
+        """
+        proof = problem.certificate(coef, intercept, dual)
+        return cls(
+            coef=coef,
+            intercept=intercept,
+            dual=proof.dual,
+            objective=proof.objective,
+            dual_objective=proof.dual_objective,
+            gap=proof.gap,
+            relative_gap=proof.relative_gap,
+            floor=proof.floor,
+            status="optimal" if proof.within(tol) else status_if_not,
+            n_iter=n_iter,
+            seconds=seconds,
+            history=history,
+            solver=solver,
+        )
