@@ -103,6 +103,8 @@ class Design {
 
  protected:
   RowMap row_map() const { return {rows_ ? rows_->data() : nullptr, n_}; }
+  /// Not the same as a null map: an empty row index may have no address.
+  bool indexed() const { return rows_.has_value(); }
 
   /// Compose the row index with a list of canonical samples.
   std::vector<int64_t> stored_rows_of(const int64_t* samples, int64_t count) const {

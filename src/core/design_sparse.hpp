@@ -299,7 +299,7 @@ class SparseDesign final : public Design {
   /// Columns with their samples in canonical order.
   Compressed<T> by_column() const {
     const RowMap rows = row_map();
-    if (by_columns_ && !rows.map) return given_;
+    if (by_columns_ && !indexed()) return given_;
     return column_copy_
         .get([&] {
           if (!by_columns_) return turn(given_, rows, d());
