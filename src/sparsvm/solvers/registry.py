@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.interior_point import InteriorPoint
 
 if TYPE_CHECKING:
     from sparsvm.problem import Control, Problem
 
-SOLVERS: dict[str, type[Solver]] = {}
+SOLVERS: dict[str, type[Solver]] = {InteriorPoint.name: InteriorPoint}
 
 
 class Rule(NamedTuple):
@@ -22,7 +23,9 @@ class Rule(NamedTuple):
 
 
 # Read from the top: the first rule that applies, with a solver that can solve the problem, wins.
-AUTO: tuple[Rule, ...] = ()
+AUTO: tuple[Rule, ...] = (
+    Rule("interior_point", lambda problem, control: True, "exact and fast while n² fits in memory"),
+)
 
 
 def as_solver(solver: str | Solver) -> Solver:

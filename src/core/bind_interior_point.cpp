@@ -1,0 +1,112 @@
+// Binding of the interior point: sizes are checked here, nothing Python-like goes further.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "arrays.hpp"
+#include "interior_point.hpp"
+#include "module.hpp"
+
+namespace sparsvm {
+
+namespace {
+
+using Vector = Input<double, 1>;
+using Matrix = Input<double, 2>;
+using Integers = Input<std::int32_t, 1>;
+
+void expect(const char* what, std::int64_t found, std::int64_t wanted) {
+  if (found != wanted)
+    throw std::invalid_argument(std::string("interior_point: ") + what + " has size " + std::to_string(found) +
+                                " where " + std::to_string(wanted) + " was expected.");
+}
+
+void expect_shape(const char* what, const Matrix& a, std::int64_t rows, std::int64_t columns) {
+  if (static_cast<std::int64_t>(a.shape(0)) != rows || static_cast<std::int64_t>(a.shape(1)) != columns)
+    throw std::invalid_argument(std::string("interior_point: ") + what + " has shape (" + std::to_string(a.shape(0)) + ", " +
+                                std::to_string(a.shape(1)) + ") where (" + std::to_string(rows) + ", " +
+                                std::to_string(columns) + ") was expected.");
+}
+
+PenaltyKind parse_kind(const std::string& name) {
+  const char* names[] = {"l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"};
+  for (int i = 0; i < 6; ++i)
+    if (name == names[i]) return static_cast<PenaltyKind>(i);
+  throw std::invalid_argument("interior_point: unknown penalty kind '" + name +
+                              "'; the kinds are l1, l2, elasticnet, l1/l2, l1/linf, sparse_group.");
+}
+
+void check_range(const char* what, const Integers& a, std::int64_t limit) {
+  for (std::size_t i = 0; i < a.shape(0); ++i)
+    if (a.data()[i] < 0 || a.data()[i] >= limit)
+      throw std::invalid_argument(std::string("interior_point: ") + what + "[" + std::to_string(i) + "] is " +
+                                  std::to_string(a.data()[i]) + ", outside 0.." + std::to_string(limit - 1) + ".");
+}
+
+nb::object matrix_to_numpy(std::vector<double>&& values, std::size_t rows, std::size_t columns) {
+  auto* kept = new std::vector<double>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return nb::ndarray<nb::numpy, double, nb::ndim<2>>(kept->data(), {rows, columns}, owner).cast();
+}
+
+nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix margins, const std::string& kind,
+                        double l1_ratio, Integers groups, std::int64_t n_groups, bool per_class, Vector omega,
+                        bool intercept, std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
+                        std::optional<Matrix> start_weights, double objective_unit, double tol, int max_iter,
+                        nb::object callback) {
+  const std::int64_t n = design.n(), d = design.d(), K = static_cast<std::int64_t>(margins.shape(1));
+  if (n < 1 || K < 2)
+    throw std::invalid_argument("interior_point: needs at least one sample and two classes, found " + std::to_string(n) +
+                                " samples and " + std::to_string(K) + " classes.");
+  if (n > 40000) throw std::invalid_argument("interior_point: " + std::to_string(n) + " samples are too many for factorisations of that size.");
+  const std::int64_t outputs = K == 2 ? 1 : K;
+  expect("y", static_cast<std::int64_t>(y.shape(0)), n);
+  expect("lambda", static_cast<std::int64_t>(lambda.shape(0)), n);
+  expect_shape("margins", margins, n, K);
+  expect("omega", static_cast<std::int64_t>(omega.shape(0)), d);
+  expect("groups", static_cast<std::int64_t>(groups.shape(0)), d);
+  check_range("y", y, K);
+  check_range("groups", groups, n_groups);
+  if (tilt) expect_shape("tilt", *tilt, d, outputs);
+  if (start_dual) expect_shape("start_dual", *start_dual, n, K);
+  if (start_weights) expect_shape("start_weights", *start_weights, d, outputs);
+
+  const PenaltyKind parsed = parse_kind(kind);
+  Monitor monitor(callback);
+  load_blas();
+  InteriorPointResult result;
+  {
+    nb::gil_scoped_release unlocked;
+    const PenaltyLayout layout(parsed, l1_ratio, groups.data(), n_groups, per_class, omega.data(), d, outputs);
+    const HingeTask task{design,       y.data(),       lambda.data(), margins.data(), static_cast<int>(K),
+                         parsed,       omega.data(),   intercept,     tilt ? tilt->data() : nullptr,
+                         start_dual ? start_dual->data() : nullptr,   start_weights ? start_weights->data() : nullptr};
+    InteriorPoint solver(task, layout, monitor, objective_unit);
+    result = solver.solve({tol, max_iter});
+  }
+  nb::dict out;
+  out["weights"] = matrix_to_numpy(std::move(result.weights), d, outputs);
+  out["intercept"] = to_numpy(result.intercept);
+  out["dual"] = matrix_to_numpy(std::move(result.dual), n, K);
+  out["iterations"] = result.iterations;
+  out["stalled"] = result.stalled;
+  out["history"] = monitor.history();
+  return out;
+}
+
+}  // namespace
+
+void bind_interior_point(nb::module_& m) {
+  m.def("interior_point", &interior_point, nb::arg("design"), nb::arg("y"), nb::arg("lam"), nb::arg("margins"), nb::arg("kind"),
+        nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"),
+        nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(),
+        nb::arg("objective_unit"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("callback").none(),
+        "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the meaning of the arguments.");
+}
+
+}  // namespace sparsvm

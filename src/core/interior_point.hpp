@@ -1,0 +1,648 @@
+// Primal-dual interior point for the exact multiclass hinge with a sparse penalty.
+//
+// In units where the penalty has radius one (lambda_i = p_i / alpha, columns divided by omega):
+//
+//     minimise  sum_i lambda_i xi_i  +  phi(W) - <V, W>      xi_i >= r_ik + S_ik - S_iy,   S = X W + F b
+//
+// with dual Y_i in lambda_i * simplex, Y~ = Y - lambda Z, G = X'Y~ - V inside the dual ball, F'Y~ = 0.
+// Slacks U = xi 1' - r - S (xi absorbing the true class's score) pair with Y.
+//
+// * The hinge Hessian is block-diagonal over classes: K factorisations of size n (newton_system.hpp).
+// * Only a working set of penalty blocks enters the system; every iteration prices all features with
+//   one transposed product, and the dual step is also limited by the features outside, so that dual
+//   feasibility is never lost and the dual value is always a valid bound.
+// * Every iterate is tried with the coordinates that complementarity calls inactive set to exact
+//   zeros; the solver stops when such a sparse point is within the tolerance of the dual value.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "blas.hpp"
+#include "design.hpp"
+#include "monitor.hpp"
+#include "newton_system.hpp"
+#include "penalty_blocks.hpp"
+#include "penalty_layout.hpp"
+
+namespace sparsvm {
+
+struct HingeTask {
+  const Design& design;
+  const std::int32_t* y;        // n
+  const double* lambda;         // n, mass / alpha
+  const double* margins;        // n x K sample-major, zero at the true class
+  int n_classes;
+  PenaltyKind kind;
+  const double* omega;          // d
+  bool intercept;
+  const double* tilt;           // d x outputs or null: the objective gets -<tilt, W>
+  const double* start_dual;     // n x K in units of lambda, balanced, or null
+  const double* start_weights;  // d x outputs or null: its support opens the working set
+};
+
+struct InteriorPointOptions {
+  double tol = 1e-6;
+  int max_iter = 100;
+};
+
+struct InteriorPointResult {
+  std::vector<double> weights;    // d x outputs, feature-major
+  std::vector<double> intercept;  // outputs
+  std::vector<double> dual;       // n x K sample-major, in units of lambda
+  int iterations = 0;
+  bool stalled = false;
+};
+
+class InteriorPoint {
+ public:
+  InteriorPoint(const HingeTask& task, const PenaltyLayout& layout, Monitor& monitor, double objective_unit)
+      : t_(task),
+        layout_(layout),
+        monitor_(monitor),
+        unit_(objective_unit),
+        n_(static_cast<int>(task.design.n())),
+        K_(task.n_classes),
+        outputs_(K_ == 2 ? 1 : K_),
+        shift_class_(K_ - outputs_),
+        d_(task.design.d()),
+        quadratic_(task.kind == PenaltyKind::l2),
+        coupled_steps_(task.kind == PenaltyKind::l2 || task.kind == PenaltyKind::elasticnet),
+        system_(make_system()) {}
+
+  InteriorPointResult solve(const InteriorPointOptions& options) {
+    start();
+    InteriorPointResult result;
+    int it = 0;
+    for (;; ++it) {
+      monitor_.poll();
+      evaluate();
+      record(it);
+      if (converged(options.tol) || it >= options.max_iter) break;
+      if (!iterate(it)) {
+        result.stalled = true;
+        break;
+      }
+    }
+    result.iterations = it;
+    export_result(converged(options.tol) ? sparse_ : best(), result);
+    return result;
+  }
+
+ private:
+  static constexpr double kStepFraction = 0.985;
+
+  const HingeTask& t_;
+  const PenaltyLayout& layout_;
+  Monitor& monitor_;
+  double unit_;
+  int n_, K_, outputs_, shift_class_;
+  std::int64_t d_;
+  bool quadratic_, coupled_steps_;
+
+  std::vector<double> mean_, free_scale_;
+  std::vector<std::int32_t> free_features_;
+  std::vector<double> gram_;  // quadratic penalty: X X' (full square)
+  NewtonSystem system_;
+
+  PenaltyBlocks blocks_;
+  std::vector<char> in_set_;                   // per block of the layout
+  std::vector<std::int32_t> column_of_;        // per feature: column in Xw_ or -1
+  std::vector<std::int32_t> features_;         // per column
+  std::vector<double> Xw_, column_scale_;      // gathered, centred, divided by omega; rms / margin unit
+
+  std::vector<double> Y_, U_, xi_, b_, r_;     // class-major n*K; free coefficients
+  std::vector<double> S_, rho_;                // scores and primal residual, class-major
+  std::vector<double> G_, dG_;                 // d x outputs: X'Y~ - V
+  NewtonVector rhs_, dir_;
+  std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_;
+  double mu_ = 0.0, margin_unit_ = 1.0;
+  int stuck_ = 0;
+
+  // The best primal points met, as they are and with inactive coordinates at exact zero.
+  struct Candidate {
+    double primal = std::numeric_limits<double>::infinity();
+    std::vector<double> values, b, Y;  // Y defines the weights of a quadratic penalty
+  };
+  Candidate dense_, sparse_;
+  double best_dual_ = -std::numeric_limits<double>::infinity();
+  std::vector<double> best_Y_, trial_, trial_scores_;
+
+  std::size_t ck(int k) const { return static_cast<std::size_t>(k) * n_; }
+  bool pinned(int k) const { return k < shift_class_; }
+
+  void record(int it) {
+    const Candidate& point = best();
+    const auto nonzeros = point.values.size() - static_cast<std::size_t>(std::count(point.values.begin(), point.values.end(), 0.0));
+    monitor_.record(it, unit_ * point.primal, unit_ * (point.primal - best_dual_), static_cast<std::int64_t>(nonzeros));
+  }
+
+  // ---- set-up ----
+
+  NewtonSystem make_system() {
+    mean_.assign(d_, 0.0);
+    std::vector<double> F;
+    if (t_.intercept) F.assign(n_, 1.0);
+    for (std::int64_t j = 0; j < d_; ++j)
+      if (!(t_.omega[j] > 0.0)) add_free_feature(static_cast<std::int32_t>(j), F);
+    const int q = n_ > 0 ? static_cast<int>(F.size() / n_) : 0;
+    if (quadratic_) form_quadratic_gram();
+    return NewtonSystem(n_, K_, std::move(F), q, gram_);
+  }
+
+  void add_free_feature(std::int32_t j, std::vector<double>& F) {
+    std::vector<double> x(n_);
+    t_.design.gather_columns(&j, 1, x.data());
+    double sum = 0.0, raw = 0.0;
+    for (double v : x) raw = std::max(raw, std::fabs(v));
+    centre_column(j, x.data());
+    for (double v : x) sum += v * v;
+    const double scale = std::sqrt(sum / n_);
+    if (!(scale > 1e-14 * raw)) return;  // constant: the intercept already has it
+    for (double v : x) F.push_back(v / scale);
+    free_features_.push_back(j);
+    free_scale_.push_back(scale);
+  }
+
+  void form_quadratic_gram() {
+    gram_.assign(static_cast<std::size_t>(n_) * n_, 0.0);
+    const std::int64_t panel = 512;
+    std::vector<std::int32_t> list;
+    std::vector<double> X;
+    for (std::int64_t j0 = 0; j0 < d_; j0 += panel) {
+      list.clear();
+      for (std::int64_t j = j0; j < std::min(d_, j0 + panel); ++j)
+        if (t_.omega[j] > 0.0) list.push_back(static_cast<std::int32_t>(j));
+      X.resize(list.size() * n_);
+      gather(list, X.data());
+      syrk('U', 'N', n_, static_cast<int>(list.size()), 1.0, X.data(), n_, 1.0, gram_.data(), n_);
+      monitor_.poll();
+    }
+    for (int c = 0; c < n_; ++c)
+      for (int r = c + 1; r < n_; ++r)
+        gram_[static_cast<std::size_t>(c) * n_ + r] = gram_[static_cast<std::size_t>(r) * n_ + c];
+  }
+
+  void gather(const std::vector<std::int32_t>& list, double* out) {
+    t_.design.gather_columns(list.data(), static_cast<std::int64_t>(list.size()), out);
+    for (std::size_t c = 0; c < list.size(); ++c) {
+      double* x = out + c * n_;
+      centre_column(list[c], x);
+      const double f = layout_.inv_omega[list[c]];
+      for (int i = 0; i < n_; ++i) x[i] *= f;
+    }
+  }
+
+  // The free intercept makes centring exact, and it keeps M_k well conditioned. A constant column
+  // becomes exactly zero.
+  void centre_column(std::int32_t j, double* x) {
+    if (!t_.intercept) return;
+    double sum = 0.0, total = 0.0;
+    for (int i = 0; i < n_; ++i) {
+      sum += t_.lambda[i] * (x[i] - x[0]);
+      total += t_.lambda[i];
+    }
+    mean_[j] = x[0] + sum / total;
+    for (int i = 0; i < n_; ++i) x[i] -= mean_[j];
+  }
+
+  // Strictly dual feasible: Y = lambda Z + eps lambda (pi - Z), with pi the class shares, balances
+  // every class's flow, and eps keeps X'Y~ inside the ball.
+  void start() {
+    const std::size_t nk = static_cast<std::size_t>(n_) * K_;
+    r_.resize(nk);
+    double total = 0.0, margin_sum = 0.0;
+    std::vector<double> share(K_, 0.0), largest(n_, 0.0);
+    for (int i = 0; i < n_; ++i) {
+      for (int k = 0; k < K_; ++k) {
+        r_[ck(k) + i] = t_.margins[static_cast<std::size_t>(i) * K_ + k];
+        largest[i] = std::max(largest[i], r_[ck(k) + i]);
+      }
+      share[t_.y[i]] += t_.lambda[i];
+      total += t_.lambda[i];
+      margin_sum += t_.lambda[i] * largest[i];
+    }
+    for (double& s : share) s /= total;
+    margin_unit_ = margin_sum > 0.0 ? margin_sum / total : 1.0;
+
+    std::vector<double> centre(nk);  // lambda (pi - Z), sample-major
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < K_; ++k)
+        centre[static_cast<std::size_t>(i) * K_ + k] = t_.lambda[i] * (share[k] - (t_.y[i] == k));
+    in_set_.assign(layout_.n_blocks(), 0);
+    column_of_.assign(d_, -1);
+    start_dual(centre);
+
+    xi_.resize(n_);
+    U_.resize(nk);
+    b_.assign(system_.n_free(), 0.0);
+    for (int i = 0; i < n_; ++i) xi_[i] = largest[i] + margin_unit_;
+    double sum = 0.0;
+    for (int k = 0; k < K_; ++k)
+      for (int i = 0; i < n_; ++i) {
+        U_[ck(k) + i] = xi_[i] - r_[ck(k) + i];
+        sum += U_[ck(k) + i] * Y_[ck(k) + i];
+      }
+    mu_ = sum / static_cast<double>(nk);
+    if (!quadratic_) open_working_set();
+  }
+
+  void start_dual(const std::vector<double>& centre) {
+    const std::size_t nk = static_cast<std::size_t>(n_) * K_;
+    G_.assign(static_cast<std::size_t>(d_) * outputs_, 0.0);
+    dG_.resize(G_.size());
+    if (t_.tilt)
+      for (std::size_t a = 0; a < G_.size(); ++a) G_[a] = -t_.tilt[a];
+    price(centre.data());  // dG_ = X' centre
+    double eps = 0.9;
+    if (!quadratic_) {
+      std::vector<double> g(layout_.largest_block());
+      for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+        const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+        if (size == 0 || layout_.shape.exceeds(g.data(), size, 0.9)) continue;
+        for (;;) {
+          layout_.values(b, G_.data(), dG_.data(), eps, g.data());
+          if (!layout_.shape.exceeds(g.data(), size, 0.95)) break;
+          if (t_.tilt) {
+            eps *= 0.5;
+          } else {
+            eps = std::min(0.999 * eps, eps * 0.949 / layout_.shape.dual_norm(g.data(), size));
+          }
+        }
+      }
+    }
+    Y_.resize(nk);
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < K_; ++k)
+        Y_[ck(k) + i] = t_.lambda[i] * (t_.y[i] == k) + eps * centre[static_cast<std::size_t>(i) * K_ + k];
+    for (std::size_t a = 0; a < G_.size(); ++a) G_[a] += eps * dG_[a];
+  }
+
+  void open_working_set() {
+    const std::int64_t blocks = layout_.n_blocks();
+    std::vector<double> g(layout_.largest_block());
+    std::vector<std::pair<double, std::int64_t>> ranked;
+    std::vector<std::int64_t> forced;
+    ranked.reserve(blocks);
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+      if (size == 0) continue;
+      const double norm = layout_.shape.dual_norm(g.data(), size);
+      if (norm >= 0.95)
+        forced.push_back(b);
+      else
+        ranked.emplace_back(norm, b);
+    }
+    const std::int64_t width = std::max<std::int64_t>(1, layout_.largest_block() / (layout_.joint ? outputs_ : 1));
+    const std::int64_t per_class = std::max<std::int64_t>(10, 4 * n_ / width);
+    const auto wanted = std::min<std::int64_t>(static_cast<std::int64_t>(ranked.size()),
+                                               layout_.joint ? std::max<std::int64_t>(10, 2 * n_ / width) : per_class * outputs_);
+    std::nth_element(ranked.begin(), ranked.begin() + wanted, ranked.end(),
+                     [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+    for (std::int64_t w = 0; w < wanted; ++w) forced.push_back(ranked[w].second);
+    std::sort(forced.begin(), forced.end());
+    add_blocks(forced);
+  }
+
+  void add_blocks(const std::vector<std::int64_t>& list) {
+    std::vector<std::int32_t> fresh;
+    for (std::int64_t b : list)
+      layout_.coordinates(b, [&](std::int32_t j, std::int32_t) {
+        if (column_of_[j] >= 0) return;
+        column_of_[j] = static_cast<std::int32_t>(features_.size());
+        features_.push_back(j);
+        fresh.push_back(j);
+      });
+    const std::size_t old = Xw_.size();
+    Xw_.resize(old + fresh.size() * n_);
+    gather(fresh, Xw_.data() + old);
+    for (std::size_t c = 0; c < fresh.size(); ++c) {
+      double sum = 0.0;
+      for (int i = 0; i < n_; ++i) sum += Xw_[old + c * n_ + i] * Xw_[old + c * n_ + i];
+      column_scale_.push_back(std::sqrt(sum / n_) / margin_unit_);
+    }
+    std::vector<double> g(layout_.largest_block()), shift(layout_.largest_block());
+    std::vector<std::int32_t> cols, classes;
+    for (std::int64_t b : list) {
+      cols.clear();
+      classes.clear();
+      layout_.coordinates(b, [&](std::int32_t j, std::int32_t o) {
+        cols.push_back(column_of_[j]);
+        classes.push_back(o + shift_class_);
+      });
+      const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+      std::fill(shift.begin(), shift.end(), 0.0);
+      if (layout_.shape.exceeds(g.data(), size, 1.0 - 1e-9)) {
+        const double pull = 0.5 / layout_.shape.dual_norm(g.data(), size) - 1.0;
+        for (std::int64_t c = 0; c < size; ++c) shift[c] = pull * g[c];
+      }
+      blocks_.add(layout_.shape, b, size, cols.data(), classes.data(), g.data(), shift.data(), mu_);
+      in_set_[b] = 1;
+    }
+  }
+
+  // dG_ = X' (sample-major n x K array), outputs only.
+  void price(const double* sample_major) {
+    if (outputs_ == K_) {
+      t_.design.transposed(sample_major, K_, dG_.data());
+      return;
+    }
+    std::vector<double> column(n_);
+    for (int i = 0; i < n_; ++i) column[i] = sample_major[static_cast<std::size_t>(i) * K_ + 1];
+    t_.design.transposed(column.data(), 1, dG_.data());
+  }
+
+  // ---- one iteration ----
+
+  // Scores of the given coordinate values and free coefficients, class-major.
+  void scores(const std::vector<double>& values, const std::vector<double>& b, const std::vector<double>& Y,
+              std::vector<double>& S) {
+    const int m = static_cast<int>(features_.size());
+    S.assign(static_cast<std::size_t>(n_) * K_, 0.0);
+    if (m > 0) {
+      wmat_.assign(static_cast<std::size_t>(m) * K_, 0.0);
+      for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
+        wmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]] = values[c];
+      gemm('N', 'N', n_, K_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0, S.data(), n_);
+    }
+    for (int k = 0; k < K_; ++k) {
+      if (quadratic_ && !pinned(k)) {
+        std::vector<double> yt(Y.begin() + ck(k), Y.begin() + ck(k) + n_);
+        for (int i = 0; i < n_; ++i)
+          if (t_.y[i] == k) yt[i] -= t_.lambda[i];
+        symv('U', n_, -1.0, gram_.data(), n_, yt.data(), 1, 1.0, S.data() + ck(k), 1);
+      }
+      if (system_.has_free(k))
+        gemv('N', n_, system_.q(), 1.0, system_.free_columns(), n_, b.data() + system_.free_offset(k), 1, 1.0,
+             S.data() + ck(k), 1);
+    }
+  }
+
+  double hinge(const std::vector<double>& S) const {
+    double total = 0.0;
+    for (int i = 0; i < n_; ++i) {
+      double top = -std::numeric_limits<double>::infinity();
+      for (int k = 0; k < K_; ++k) top = std::max(top, r_[ck(k) + i] + S[ck(k) + i]);
+      total += t_.lambda[i] * (top - S[ck(t_.y[i]) + i]);
+    }
+    return total;
+  }
+
+  double tilt_value(const std::vector<double>& values) const {
+    if (!t_.tilt) return 0.0;
+    double total = 0.0;
+    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) {
+      const std::int32_t j = features_[blocks_.col[c]];
+      total += t_.tilt[static_cast<std::size_t>(j) * outputs_ + blocks_.cls[c] - shift_class_] * layout_.inv_omega[j] * values[c];
+    }
+    return total;
+  }
+
+  // W'W of the quadratic penalty, W = -X'Y~:  sum_k Y~_k' K Y~_k, read off the scores without b.
+  double quadratic_value(const std::vector<double>& Y) {
+    if (!quadratic_) return 0.0;
+    double total = 0.0;
+    std::vector<double> yt(n_), ky(n_);
+    for (int k = shift_class_; k < K_; ++k) {
+      for (int i = 0; i < n_; ++i) yt[i] = Y[ck(k) + i] - (t_.y[i] == k ? t_.lambda[i] : 0.0);
+      symv('U', n_, 1.0, gram_.data(), n_, yt.data(), 1, 0.0, ky.data(), 1);
+      for (int i = 0; i < n_; ++i) total += yt[i] * ky[i];
+    }
+    return 0.5 * total;
+  }
+
+  void evaluate() {
+    scores(blocks_.w, b_, Y_, S_);
+    const double quad = quadratic_value(Y_);
+    double dual = -quad - blocks_.conjugate();
+    for (std::size_t a = 0; a < Y_.size(); ++a) dual += Y_[a] * r_[a];
+    if (blocks_.max_shift() > 0.0) dual = -std::numeric_limits<double>::infinity();
+    if (dual > best_dual_ || best_Y_.empty()) {
+      best_dual_ = dual;
+      best_Y_ = Y_;
+    }
+    const double primal = hinge(S_) + quad + blocks_.value(blocks_.w) - tilt_value(blocks_.w);
+    consider(dense_, blocks_.w, primal);
+    if (quadratic_) {
+      consider(sparse_, blocks_.w, primal);
+    } else if (primal - best_dual_ < 0.1 * std::fabs(primal)) {
+      blocks_.sparse_weights(column_scale_.data(), 1.0, trial_);
+      scores(trial_, b_, Y_, trial_scores_);
+      consider(sparse_, trial_, hinge(trial_scores_) + blocks_.value(trial_) - tilt_value(trial_));
+    }
+  }
+
+  void consider(Candidate& best, const std::vector<double>& values, double primal) const {
+    if (!(primal < best.primal)) return;
+    best.primal = primal;
+    best.values = values;
+    best.b = b_;
+    if (quadratic_) best.Y = Y_;
+  }
+
+  bool converged(double tol) const { return std::isfinite(sparse_.primal) && sparse_.primal - best_dual_ <= tol * std::fabs(sparse_.primal); }
+  const Candidate& best() const { return sparse_.primal <= dense_.primal ? sparse_ : dense_; }
+
+  double average_complementarity() const {
+    double sum = blocks_.complementarity();
+    for (std::size_t a = 0; a < Y_.size(); ++a) sum += Y_[a] * U_[a];
+    return sum / (static_cast<double>(Y_.size()) + blocks_.degree());
+  }
+
+  void residuals() {
+    rho_.resize(Y_.size());
+    rhs_.resize(Y_.size(), n_, system_.n_free());
+    for (int k = 0; k < K_; ++k)
+      for (int i = 0; i < n_; ++i) {
+        const std::size_t a = ck(k) + i;
+        rho_[a] = xi_[i] - r_[a] - S_[a] - U_[a];
+      }
+    for (int i = 0; i < n_; ++i) {
+      double sum = 0.0;
+      for (int k = 0; k < K_; ++k) sum += Y_[ck(k) + i];
+      rhs_.xi[i] = t_.lambda[i] - sum;
+    }
+    std::vector<double> yt(n_);
+    for (int k = 0; k < K_; ++k) {
+      if (!system_.has_free(k)) continue;
+      for (int i = 0; i < n_; ++i) yt[i] = Y_[ck(k) + i] - (t_.y[i] == k ? t_.lambda[i] : 0.0);
+      gemv('T', n_, system_.q(), -1.0, system_.free_columns(), n_, yt.data(), 1, 0.0,
+           rhs_.b.data() + system_.free_offset(k), 1);
+    }
+  }
+
+  // Newton direction for complementarity tau; fills dir_, dU_ and the blocks' directions.
+  void direction(double tau, bool corrector) {
+    blocks_.compute_rhs(tau, corrector);
+    const int m = static_cast<int>(features_.size());
+    c_.resize(Y_.size());
+    if (m > 0) {
+      // X (h + D shift), class by class
+      wmat_.assign(static_cast<std::size_t>(m) * K_, 0.0);
+      for (std::int64_t b = 0; b < blocks_.size(); ++b) {
+        double along = 0.0;
+        for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c) along += blocks_.vec[c] * blocks_.shift[c];
+        for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c)
+          wmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]] =
+              blocks_.h[c] + blocks_.delta[c] * blocks_.shift[c] + blocks_.kappa(b) * along * blocks_.vec[c];
+      }
+      gemm('N', 'N', n_, K_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0, rhs_.y.data(), n_);
+    } else {
+      std::fill(rhs_.y.begin(), rhs_.y.end(), 0.0);
+    }
+    for (std::size_t a = 0; a < Y_.size(); ++a) {
+      c_[a] = tau - U_[a] * Y_[a] - (corrector ? dU_[a] * dir_.y[a] : 0.0);
+      rhs_.y[a] += c_[a] / Y_[a] - rho_[a];
+    }
+    system_.solve(rhs_, dir_);
+    dU_.resize(Y_.size());
+    for (std::size_t a = 0; a < Y_.size(); ++a) dU_[a] = (c_[a] - U_[a] * dir_.y[a]) / Y_[a];
+    gmat_.resize(static_cast<std::size_t>(m) * K_);
+    dg_.resize(blocks_.n_coordinates());
+    if (m > 0) gemm('T', 'N', m, K_, n_, 1.0, Xw_.data(), n_, dir_.y.data(), n_, 0.0, gmat_.data(), m);
+    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
+      dg_[c] = gmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]];
+    blocks_.recover(dg_.data());
+  }
+
+  double ratio(const std::vector<double>& x, const std::vector<double>& dx, double a) const {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (dx[i] < 0.0 && x[i] + a * dx[i] <= 0.0) a = std::min(a, -x[i] / dx[i]);
+    return a;
+  }
+
+  bool iterate(int it) {
+    residuals();
+    mu_ = average_complementarity();
+    blocks_.compute_scaling();
+    system_.assemble(blocks_, Xw_.data(), layout_.joint, quadratic_ || (layout_.joint && layout_.shape.kind == BlockKind::euclidean),
+                     U_.data(), Y_.data());
+    monitor_.poll();
+    if (!system_.factor()) return false;
+    monitor_.poll();
+
+    direction(0.0, false);
+    double ap = std::min(ratio(U_, dU_, 1.0), blocks_.max_primal_step());
+    double ad = std::min(ratio(Y_, dir_.y, 1.0), blocks_.max_dual_step());
+    double after = blocks_.complementarity(ap, ad);
+    for (std::size_t a = 0; a < Y_.size(); ++a) after += (Y_[a] + ad * dir_.y[a]) * (U_[a] + ap * dU_[a]);
+    after /= static_cast<double>(Y_.size()) + blocks_.degree();
+    const double sigma = std::pow(std::clamp(after / mu_, 0.0, 1.0), 3);
+    direction(sigma * mu_, true);
+
+    ap = std::min(1.0, kStepFraction * std::min(ratio(U_, dU_, 2.0), blocks_.max_primal_step()));
+    ad = std::min(1.0, kStepFraction * std::min(ratio(Y_, dir_.y, 2.0), blocks_.max_dual_step()));
+    if (coupled_steps_) ap = ad = std::min(ap, ad);
+    std::vector<std::int64_t> entering;
+    if (!quadratic_) {
+      const double limited = limit_by_outsiders(ad, entering);
+      if (coupled_steps_) ap = std::min(ap, limited);
+      ad = limited;
+    }
+    if (!std::isfinite(ap) || !std::isfinite(ad)) return false;
+    stuck_ = std::max(ap, ad) < 1e-4 ? stuck_ + 1 : 0;
+    if (stuck_ >= 4) return false;
+    advance(ap, ad);
+    mu_ = average_complementarity();
+    if (!quadratic_) {
+      collect_near(it < 4 ? 0.9 : 0.98, entering);
+      add_blocks(entering);
+    }
+    return true;
+  }
+
+  void advance(double ap, double ad) {
+    blocks_.step(ap, ad);
+    for (std::size_t a = 0; a < Y_.size(); ++a) {
+      U_[a] += ap * dU_[a];
+      Y_[a] += ad * dir_.y[a];
+    }
+    for (int i = 0; i < n_; ++i) xi_[i] += ap * dir_.xi[i];
+    for (std::size_t j = 0; j < b_.size(); ++j) b_[j] += ap * dir_.b[j];
+    if (!quadratic_)
+      for (std::size_t a = 0; a < G_.size(); ++a) G_[a] += ad * dG_[a];
+  }
+
+  // The dual step that keeps the blocks outside the working set inside their ball; those that limit
+  // it are told to enter.
+  double limit_by_outsiders(double ad, std::vector<std::int64_t>& entering) {
+    sample_major_.resize(Y_.size());
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < K_; ++k) sample_major_[static_cast<std::size_t>(i) * K_ + k] = dir_.y[ck(k) + i];
+    price(sample_major_.data());
+    std::vector<double> g(layout_.largest_block());
+    double limit = ad;
+    for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+      if (in_set_[b]) continue;
+      const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), ad, g.data());
+      if (size == 0 || !layout_.shape.exceeds(g.data(), size, 1.0)) continue;
+      entering.push_back(b);
+      double lo = 0.0, hi = ad;
+      for (int bis = 0; bis < 40; ++bis) {
+        const double mid = 0.5 * (lo + hi);
+        layout_.values(b, G_.data(), dG_.data(), mid, g.data());
+        (layout_.shape.exceeds(g.data(), size, 1.0) ? hi : lo) = mid;
+      }
+      limit = std::min(limit, 0.95 * lo);
+    }
+    return limit;
+  }
+
+  void collect_near(double threshold, std::vector<std::int64_t>& entering) {
+    std::vector<double> g(layout_.largest_block());
+    for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+      if (in_set_[b]) continue;
+      const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+      if (size > 0 && layout_.shape.exceeds(g.data(), size, threshold)) entering.push_back(b);
+    }
+    std::sort(entering.begin(), entering.end());
+    entering.erase(std::unique(entering.begin(), entering.end()), entering.end());
+  }
+
+  // ---- results in the user's coordinates ----
+
+  void export_result(const Candidate& point, InteriorPointResult& out) {
+    out.weights.assign(static_cast<std::size_t>(d_) * outputs_, 0.0);
+    out.intercept.assign(outputs_, 0.0);
+    out.dual.resize(Y_.size());
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < K_; ++k) out.dual[static_cast<std::size_t>(i) * K_ + k] = best_Y_[ck(k) + i];
+    if (quadratic_) {
+      export_quadratic(point, out);
+    } else {
+      for (std::size_t c = 0; c < point.values.size(); ++c) {
+        const std::int32_t j = features_[blocks_.col[c]];
+        out.weights[static_cast<std::size_t>(j) * outputs_ + blocks_.cls[c] - shift_class_] = point.values[c] * layout_.inv_omega[j];
+      }
+    }
+    for (int k = shift_class_; k < K_; ++k) {
+      if (!system_.has_free(k)) continue;
+      const double* b = point.b.data() + system_.free_offset(k);
+      const int first = t_.intercept ? 1 : 0;
+      if (t_.intercept) out.intercept[k - shift_class_] = b[0];
+      for (std::size_t f = 0; f < free_features_.size(); ++f)
+        out.weights[static_cast<std::size_t>(free_features_[f]) * outputs_ + k - shift_class_] = b[first + f] / free_scale_[f];
+    }
+    if (t_.intercept)
+      for (std::int64_t j = 0; j < d_; ++j)
+        for (int o = 0; o < outputs_; ++o) out.intercept[o] -= mean_[j] * out.weights[static_cast<std::size_t>(j) * outputs_ + o];
+  }
+
+  void export_quadratic(const Candidate& point, InteriorPointResult& out) {
+    std::vector<double> yt(out.dual.size());
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < K_; ++k)
+        yt[static_cast<std::size_t>(i) * K_ + k] = point.Y[ck(k) + i] - (t_.y[i] == k ? t_.lambda[i] : 0.0);
+    price(yt.data());
+    for (std::int64_t j = 0; j < d_; ++j)
+      for (int o = 0; o < outputs_; ++o) {
+        const std::size_t a = static_cast<std::size_t>(j) * outputs_ + o;
+        out.weights[a] = -dG_[a] * layout_.inv_omega[j] * layout_.inv_omega[j];
+      }
+  }
+};
+
+}  // namespace sparsvm

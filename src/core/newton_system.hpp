@@ -1,0 +1,380 @@
+// The Newton system of the interior point for the multiclass hinge.
+//
+// Unknowns: dY_k (n, one per class), dxi (n), db_k (q free columns F per class, the intercept and
+// unpenalised features):
+//
+//     M_k dY_k + sum_r N_kr (sum_l N_lr' dY_l) + dxi - F db_k = f_k,   M_k = X D_k X' + diag(U_k / Y_k)
+//     sum_k dY_k = e_row,        F' dY_k = e_col_k
+//
+// N couples the classes and exists only for groups that span them (one column per group). The system
+// is solved with K factorisations of size n and one Schur complement on (dxi, db, the coupling
+// coefficients), never with one of size n*K. Iterative refinement works against the unregularised
+// operator: without it the last digits of the gap are lost to the ill-conditioning of M_k.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "blas.hpp"
+#include "penalty_blocks.hpp"
+
+namespace sparsvm {
+
+struct NewtonVector {
+  std::vector<double> y, xi, b;  // K*n class-major, n, (classes with free columns)*q
+  void resize(std::size_t ny, std::size_t nxi, std::size_t nb) {
+    y.assign(ny, 0.0);
+    xi.assign(nxi, 0.0);
+    b.assign(nb, 0.0);
+  }
+};
+
+class NewtonSystem {
+ public:
+  // free_columns: n x q column-major. gram: X X' of a quadratic penalty (upper triangle) or empty.
+  NewtonSystem(int n, int n_classes, std::vector<double> free_columns, int q, std::vector<double> gram)
+      : n_(n), K_(n_classes), q_(q), F_(std::move(free_columns)), gram_(std::move(gram)) {
+    M_.resize(static_cast<std::size_t>(K_) * n_ * n_);
+    diag_.resize(static_cast<std::size_t>(K_) * n_);
+    factored_.assign(K_, false);
+  }
+
+  // Shifting all classes alike changes nothing, so one class carries no free coefficients; with two
+  // classes it is the one pinned to zero.
+  bool has_free(int k) const { return q_ > 0 && (K_ == 2 ? k == 1 : k < K_ - 1); }
+  int free_offset(int k) const { return q_ * (K_ == 2 ? 0 : k); }
+  int n_free() const { return q_ * (K_ == 2 ? 1 : K_ - 1); }
+  const double* free_columns() const { return F_.data(); }
+  int q() const { return q_; }
+
+  // Forms M_k and N_k. `joint`: blocks span classes.
+  void assemble(const PenaltyBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal, const double* U,
+                const double* Y) {
+    build_class_lists(blocks, joint);
+    coupling_count_ = 0;
+    if (joint) build_coupling(blocks, Xw);
+    for (int k = 0; k < K_; ++k) {
+      double* M = block(k);
+      const bool dense = !class_coords_[k].empty() || (!gram_.empty() && !(K_ == 2 && k == 0));
+      factored_[k] = dense;
+      double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+      const double *u = U + static_cast<std::size_t>(k) * n_, *yk = Y + static_cast<std::size_t>(k) * n_;
+      if (!dense) {
+        for (int i = 0; i < n_; ++i) dg[i] = u[i] / yk[i];
+        continue;
+      }
+      const int first = K_ == 2 ? 1 : 0;
+      if (shared_diagonal && k > first) {
+        const double* base = block(first);
+        for (int c = 0; c < n_; ++c) std::copy(base + idx(0, c), base + idx(c, c) + 1, M + idx(0, c));
+        for (int i = 0; i < n_; ++i) dg[i] = shared_diag_[i] + u[i] / yk[i];
+        continue;
+      }
+      form_gram(blocks, Xw, k, joint, M);
+      shared_diag_.resize(n_);
+      for (int i = 0; i < n_; ++i) {
+        shared_diag_[i] = M[idx(i, i)];
+        dg[i] = shared_diag_[i] + u[i] / yk[i];
+      }
+    }
+  }
+
+  // Returns false when the matrices cannot be factored even with regularisation.
+  bool factor() {
+    const int nb = n_free(), R = coupling_count_, m = n_ + nb + R;
+    schur_size_ = m;
+    C_.assign(static_cast<std::size_t>(m) * m, 0.0);
+    inverse_.resize(static_cast<std::size_t>(n_) * n_);
+    coupled_.assign(static_cast<std::size_t>(n_) * R, 0.0);
+    for (int k = 0; k < K_; ++k) {
+      if (!factored_[k]) {
+        const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+        for (int i = 0; i < n_; ++i) C_[at(i, i)] += 1.0 / dg[i];
+        if (has_free(k)) add_free_terms_diagonal(k);
+        continue;
+      }
+      if (!factor_class(k)) return false;
+      add_inverse(k);
+      if (has_free(k)) add_free_terms(k);
+      if (R > 0) add_coupling_terms(k);
+    }
+    for (int r = 0; r < R; ++r) {
+      C_[at(n_ + nb + r, n_ + nb + r)] += 1.0;
+      for (int i = 0; i < n_; ++i) C_[at(n_ + nb + r, i)] = coupled_[static_cast<std::size_t>(r) * n_ + i];
+    }
+    return factor_schur();
+  }
+
+  // Solves to the accuracy that refinement reaches; returns the relative residual.
+  double solve(const NewtonVector& rhs, NewtonVector& out) {
+    out = rhs;
+    solve_once(out);
+    double best = residual(rhs, out, res_);
+    for (int it = 0; it < kMaxRefinements && best > kRefineTarget; ++it) {
+      solve_once(res_);
+      trial_ = out;
+      add(trial_, res_);
+      const double now = residual(rhs, trial_, res_);
+      if (!(now < best)) break;
+      std::swap(out, trial_);
+      const bool stalled = now > 0.5 * best;
+      best = now;
+      if (stalled) break;
+    }
+    return best;
+  }
+
+ private:
+  static constexpr int kMaxRefinements = 6;
+  static constexpr double kRefineTarget = 1e-13;
+
+  int n_, K_, q_, coupling_count_ = 0, schur_size_ = 0;
+  std::vector<double> F_, gram_;
+  std::vector<double> M_, diag_;        // M_k: upper triangle M, lower triangle its Cholesky factor
+  std::vector<char> factored_;          // false: M_k is diagonal
+  std::vector<double> N_;               // K x (n x R), scaled so that the coupling has unit weight
+  std::vector<double> C_;               // Schur complement, lower triangle
+  std::vector<double> inverse_, coupled_, scaled_, solved_free_, shared_diag_;
+  std::vector<std::vector<std::int64_t>> class_coords_;
+  std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
+  std::vector<std::int64_t> joint_blocks_;
+  NewtonVector res_, trial_;
+  std::vector<double> z_, g_;
+
+  double* block(int k) { return M_.data() + static_cast<std::size_t>(k) * n_ * n_; }
+  const double* block(int k) const { return M_.data() + static_cast<std::size_t>(k) * n_ * n_; }
+  std::size_t idx(int r, int c) const { return static_cast<std::size_t>(c) * n_ + r; }
+  std::size_t at(int r, int c) const { return static_cast<std::size_t>(c) * schur_size_ + r; }
+
+  void build_class_lists(const PenaltyBlocks& blocks, bool joint) {
+    class_coords_.resize(K_);
+    class_blocks_.resize(K_);
+    for (auto& list : class_coords_) list.clear();
+    for (auto& list : class_blocks_) list.clear();
+    joint_blocks_.clear();
+    for (std::int64_t b = 0; b < blocks.size(); ++b) {
+      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) class_coords_[blocks.cls[c]].push_back(c);
+      if (blocks.kappa(b) <= 0.0) continue;
+      if (joint)
+        joint_blocks_.push_back(b);
+      else
+        class_blocks_[blocks.cls[blocks.begin(b)]].push_back(b);
+    }
+  }
+
+  void build_coupling(const PenaltyBlocks& blocks, const double* Xw) {
+    const int R = coupling_count_ = static_cast<int>(joint_blocks_.size());
+    N_.assign(static_cast<std::size_t>(K_) * n_ * R, 0.0);
+    for (int r = 0; r < R; ++r) {
+      const std::int64_t b = joint_blocks_[r];
+      const double root = std::sqrt(blocks.kappa(b));
+      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
+        double* column = N_.data() + (static_cast<std::size_t>(blocks.cls[c]) * R + r) * n_;
+        const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
+        const double f = root * blocks.vec[c];
+        for (int i = 0; i < n_; ++i) column[i] += f * x[i];
+      }
+    }
+  }
+
+  void form_gram(const PenaltyBlocks& blocks, const double* Xw, int k, bool joint, double* M) {
+    const auto& coords = class_coords_[k];
+    const auto& ranked = class_blocks_[k];
+    const std::size_t columns = coords.size() + (joint ? 0 : ranked.size());
+    scaled_.resize(columns * n_);
+    double* out = scaled_.data();
+    for (std::int64_t c : coords) {
+      const double root = std::sqrt(blocks.delta[c]);
+      const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
+      for (int i = 0; i < n_; ++i) out[i] = root * x[i];
+      out += n_;
+    }
+    if (!joint)
+      for (std::int64_t b : ranked) {
+        std::fill(out, out + n_, 0.0);
+        const double root = std::sqrt(blocks.kappa(b));
+        for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
+          const double f = root * blocks.vec[c];
+          const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
+          for (int i = 0; i < n_; ++i) out[i] += f * x[i];
+        }
+        out += n_;
+      }
+    const bool quadratic = !gram_.empty();
+    if (quadratic)
+      for (int c = 0; c < n_; ++c) std::copy(gram_.data() + idx(0, c), gram_.data() + idx(c, c) + 1, M + idx(0, c));
+    if (columns > 0 || !quadratic)
+      syrk('U', 'N', n_, static_cast<int>(columns), 1.0, scaled_.data(), n_, quadratic ? 1.0 : 0.0, M, n_);
+  }
+
+  // Cholesky of M_k into its lower triangle, with a growing relative regularisation when needed.
+  bool factor_class(int k) {
+    double* M = block(k);
+    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+    for (double reg = 0.0; reg < 1e-6; reg = reg == 0.0 ? 1e-15 : reg * 30.0) {
+      for (int c = 0; c < n_; ++c) {
+        M[idx(c, c)] = dg[c] * (1.0 + reg);
+        for (int r = c + 1; r < n_; ++r) M[idx(r, c)] = M[idx(c, r)];
+      }
+      if (potrf('L', n_, M, n_) == 0) return true;
+    }
+    return false;
+  }
+
+  void add_inverse(int k) {
+    const double* M = block(k);
+    for (int c = 0; c < n_; ++c) std::copy(M + idx(c, c), M + idx(0, c) + n_, inverse_.data() + idx(c, c));
+    potri('L', n_, inverse_.data(), n_);
+    for (int c = 0; c < n_; ++c)
+      for (int r = c; r < n_; ++r) C_[at(r, c)] += inverse_[idx(r, c)];
+  }
+
+  void add_free_terms(int k) {
+    solved_free_ = F_;
+    potrs('L', n_, q_, block(k), n_, solved_free_.data(), n_);
+    store_free_terms(k);
+  }
+  void add_free_terms_diagonal(int k) {
+    solved_free_ = F_;
+    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+    for (int f = 0; f < q_; ++f)
+      for (int i = 0; i < n_; ++i) solved_free_[static_cast<std::size_t>(f) * n_ + i] /= dg[i];
+    store_free_terms(k);
+  }
+  void store_free_terms(int k) {
+    const int row = n_ + free_offset(k);
+    for (int f = 0; f < q_; ++f) {
+      const double* s = solved_free_.data() + static_cast<std::size_t>(f) * n_;
+      for (int i = 0; i < n_; ++i) C_[at(row + f, i)] = -s[i];
+      for (int g = 0; g <= f; ++g) {
+        double sum = 0.0;
+        for (int i = 0; i < n_; ++i) sum += s[i] * F_[static_cast<std::size_t>(g) * n_ + i];
+        C_[at(row + f, row + g)] = sum;
+      }
+    }
+  }
+
+  void add_coupling_terms(int k) {
+    const int R = coupling_count_, nb = n_free();
+    const double* N = N_.data() + static_cast<std::size_t>(k) * R * n_;
+    scaled_.assign(N, N + static_cast<std::size_t>(R) * n_);
+    trsm('L', 'L', 'N', 'N', n_, R, 1.0, block(k), n_, scaled_.data(), n_);
+    syrk('L', 'T', R, n_, 1.0, scaled_.data(), n_, 1.0, C_.data() + at(n_ + nb, n_ + nb), schur_size_);
+    trsm('L', 'L', 'T', 'N', n_, R, 1.0, block(k), n_, scaled_.data(), n_);
+    for (std::size_t i = 0; i < scaled_.size(); ++i) coupled_[i] += scaled_[i];
+    if (has_free(k))
+      gemm('T', 'N', R, q_, n_, -1.0, scaled_.data(), n_, F_.data(), n_, 0.0,
+           C_.data() + at(n_ + nb, n_ + free_offset(k)), schur_size_);
+  }
+
+  bool factor_schur() {
+    const int m = schur_size_;
+    std::vector<double> diag(m);
+    for (int i = 0; i < m; ++i) diag[i] = C_[at(i, i)];
+    // The upper triangle keeps a copy in case regularisation is needed.
+    for (int c = 0; c < m; ++c)
+      for (int r = c + 1; r < m; ++r) C_[at(c, r)] = C_[at(r, c)];
+    for (double reg = 0.0; reg < 1e-6; reg = reg == 0.0 ? 1e-15 : reg * 30.0) {
+      for (int c = 0; c < m; ++c) {
+        C_[at(c, c)] = diag[c] * (1.0 + reg);
+        if (reg > 0.0)
+          for (int r = c + 1; r < m; ++r) C_[at(r, c)] = C_[at(c, r)];
+      }
+      if (potrf('L', m, C_.data(), m) == 0) return true;
+    }
+    return false;
+  }
+
+  void solve_class(int k, double* x) const {
+    if (factored_[k]) {
+      potrs('L', n_, 1, block(k), n_, x, n_);
+    } else {
+      const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+      for (int i = 0; i < n_; ++i) x[i] /= dg[i];
+    }
+  }
+
+  // In place: v holds (f, e_row, e_col) and leaves with (dY, dxi, db).
+  void solve_once(NewtonVector& v) {
+    const int nb = n_free(), R = coupling_count_;
+    z_.assign(schur_size_, 0.0);
+    for (int i = 0; i < n_; ++i) z_[i] = -v.xi[i];
+    for (int j = 0; j < nb; ++j) z_[n_ + j] = v.b[j];
+    for (int k = 0; k < K_; ++k) {
+      double* g = v.y.data() + static_cast<std::size_t>(k) * n_;
+      solve_class(k, g);
+      for (int i = 0; i < n_; ++i) z_[i] += g[i];
+      if (has_free(k)) gemv('T', n_, q_, -1.0, F_.data(), n_, g, 1, 1.0, z_.data() + n_ + free_offset(k), 1);
+      if (R > 0 && factored_[k])
+        gemv('T', n_, R, 1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_, g, 1, 1.0, z_.data() + n_ + nb, 1);
+    }
+    potrs('L', schur_size_, 1, C_.data(), schur_size_, z_.data(), schur_size_);
+    g_.resize(n_);
+    for (int k = 0; k < K_; ++k) {
+      std::copy(z_.begin(), z_.begin() + n_, g_.begin());
+      if (has_free(k)) gemv('N', n_, q_, -1.0, F_.data(), n_, z_.data() + n_ + free_offset(k), 1, 1.0, g_.data(), 1);
+      if (R > 0 && factored_[k])
+        gemv('N', n_, R, 1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_, z_.data() + n_ + nb, 1, 1.0, g_.data(), 1);
+      solve_class(k, g_.data());
+      double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
+      for (int i = 0; i < n_; ++i) y[i] -= g_[i];
+    }
+    std::copy(z_.begin(), z_.begin() + n_, v.xi.begin());
+    std::copy(z_.begin() + n_, z_.begin() + n_ + nb, v.b.begin());
+  }
+
+  // res = rhs - operator(v); returns its largest entry relative to the size of the terms.
+  double residual(const NewtonVector& rhs, const NewtonVector& v, NewtonVector& res) {
+    const int R = coupling_count_;
+    res = rhs;
+    z_.assign(R, 0.0);
+    if (R > 0)
+      for (int k = 0; k < K_; ++k)
+        if (factored_[k])
+          gemv('T', n_, R, 1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_,
+               v.y.data() + static_cast<std::size_t>(k) * n_, 1, 1.0, z_.data(), 1);
+    double worst = 0.0, scale = 0.0;
+    for (int k = 0; k < K_; ++k) {
+      const double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
+      double* out = res.y.data() + static_cast<std::size_t>(k) * n_;
+      const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+      if (factored_[k]) {
+        symv('U', n_, -1.0, block(k), n_, y, 1, 1.0, out, 1);
+        // The diagonal in storage is the factor's.
+        for (int i = 0; i < n_; ++i) out[i] -= (dg[i] - block(k)[idx(i, i)]) * y[i];
+        if (R > 0)
+          gemv('N', n_, R, -1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_, z_.data(), 1, 1.0, out, 1);
+      } else {
+        for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
+      }
+      for (int i = 0; i < n_; ++i) out[i] -= v.xi[i];
+      if (has_free(k)) {
+        gemv('N', n_, q_, 1.0, F_.data(), n_, v.b.data() + free_offset(k), 1, 1.0, out, 1);
+        gemv('T', n_, q_, -1.0, F_.data(), n_, y, 1, 1.0, res.b.data() + free_offset(k), 1);
+      }
+      for (int i = 0; i < n_; ++i) {
+        res.xi[i] -= y[i];
+        worst = std::max(worst, std::fabs(out[i]));
+        scale = std::max(scale, std::fabs(rhs.y[static_cast<std::size_t>(k) * n_ + i]));
+      }
+    }
+    double worst_dual = 0.0, scale_dual = 0.0;
+    for (double e : res.xi) worst_dual = std::max(worst_dual, std::fabs(e));
+    for (double e : res.b) worst_dual = std::max(worst_dual, std::fabs(e));
+    for (double e : v.y) scale_dual = std::max(scale_dual, std::fabs(e));
+    const double primal = scale > 0.0 ? worst / scale : worst;
+    const double dual = scale_dual > 0.0 ? worst_dual / scale_dual : worst_dual;
+    return std::isfinite(primal) && std::isfinite(dual) ? std::max(primal, dual) : PenaltyBlocks::kUnbounded;
+  }
+
+  static void add(NewtonVector& a, const NewtonVector& b) {
+    for (std::size_t i = 0; i < a.y.size(); ++i) a.y[i] += b.y[i];
+    for (std::size_t i = 0; i < a.xi.size(); ++i) a.xi[i] += b.xi[i];
+    for (std::size_t i = 0; i < a.b.size(); ++i) a.b[i] += b.b[i];
+  }
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,402 @@
+// The penalty side of the interior point: one cone block per penalty group in the working set.
+//
+// The interior point sees the penalty only through blocks of coordinates W_b (already multiplied
+// by their weights) and the dual vector G_b = (X'Y~)_b. Optimality of a block is  -G_b in dphi(W_b).
+// Every Newton step of a block has the form
+//
+//     dW = h - D (dG),      D = diag(delta) + kappa * vec vec',
+//
+// so the rest of the solver needs no knowledge of the penalty. The kinds:
+//
+//   absolute   radius*|W| + quad/2 W^2    W = x1 - x2,  z1 = radius + (G + quad W),  z2 = radius - (...)
+//   maximum    max_j |W_j|                x1 = t - W, x2 = t + W,  z1 - z2 = -G,  sum(z1 + z2) = 1
+//   euclidean  radius*||W||_2             (t, W) and (radius, v = G) in the second-order cone
+//   sparse     l1*||W||_1 + l2*||W||_2    both pairs: G = u + v, |u| <= l1 (z1, z2), ||v|| <= l2
+//
+// x and z are positive pairs with x*z -> mu; the second-order cone uses Nesterov-Todd scaling.
+//
+// `shift` is the dual residual of a coordinate: the block works with G + shift, every dual step of
+// length a multiplies the shift by (1 - a). It is non-zero only where a linear tilt of the objective
+// starts outside the dual ball.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace sparsvm {
+
+enum class BlockKind : std::uint8_t { absolute, maximum, euclidean, sparse };
+
+struct BlockShape {
+  BlockKind kind;
+  double l1 = 1.0;    // radius of the absolute part
+  double l2 = 1.0;    // radius of the Euclidean part
+  double quad = 0.0;  // curvature of the absolute part (elastic net)
+
+  // A block of one coordinate is an absolute value whatever the norm.
+  BlockShape for_size(std::int64_t size) const {
+    if (size > 1 || kind == BlockKind::absolute) return *this;
+    const double radius = kind == BlockKind::sparse ? l1 + l2 : kind == BlockKind::euclidean ? l2 : 1.0;
+    return {BlockKind::absolute, radius, 0.0, quad};
+  }
+
+  // Is the dual norm of g greater than theta?
+  bool exceeds(const double* g, std::int64_t size, double theta) const {
+    const BlockShape s = for_size(size);
+    double sum = 0.0;
+    switch (s.kind) {
+      case BlockKind::absolute:
+        return !(std::fabs(g[0]) <= theta * s.l1);
+      case BlockKind::maximum:
+        for (std::int64_t c = 0; c < size; ++c) sum += std::fabs(g[c]);
+        return !(sum <= theta);
+      case BlockKind::euclidean:
+        for (std::int64_t c = 0; c < size; ++c) sum += g[c] * g[c];
+        return !(std::sqrt(sum) <= theta * s.l2);
+      case BlockKind::sparse:
+        for (std::int64_t c = 0; c < size; ++c) {
+          const double a = std::max(std::fabs(g[c]) - theta * s.l1, 0.0);
+          sum += a * a;
+        }
+        return !(std::sqrt(sum) <= theta * s.l2);
+    }
+    return true;
+  }
+
+  // The dual norm of g by bisection on `exceeds`; accurate to 1e-12, used where a few blocks matter.
+  double dual_norm(const double* g, std::int64_t size) const {
+    double hi = 0.0;
+    for (std::int64_t c = 0; c < size; ++c) hi += std::fabs(g[c]);
+    const BlockShape s = for_size(size);
+    if (s.kind == BlockKind::absolute) return hi / s.l1;
+    if (s.kind == BlockKind::maximum) return hi;
+    if (s.kind == BlockKind::euclidean) {
+      double sum = 0.0;
+      for (std::int64_t c = 0; c < size; ++c) sum += g[c] * g[c];
+      return std::sqrt(sum) / s.l2;
+    }
+    hi /= std::max(s.l1, s.l2);
+    double lo = 0.0;
+    for (int it = 0; it < 60 && hi - lo > 1e-12 * hi; ++it) {
+      const double mid = 0.5 * (lo + hi);
+      (exceeds(g, size, mid) ? lo : hi) = mid;
+    }
+    return hi;
+  }
+};
+
+class PenaltyBlocks {
+ public:
+  static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+  std::int64_t size() const { return static_cast<std::int64_t>(blocks_.size()); }
+  std::int64_t n_coordinates() const { return static_cast<std::int64_t>(col.size()); }
+  std::int64_t begin(std::int64_t b) const { return blocks_[b].begin; }
+  std::int64_t end(std::int64_t b) const { return blocks_[b].end; }
+  double kappa(std::int64_t b) const { return blocks_[b].kappa; }
+  std::int64_t id(std::int64_t b) const { return blocks_[b].id; }
+
+  // Per coordinate: column of the gathered features, class, weight, and the Newton data.
+  std::vector<std::int32_t> col, cls;
+  std::vector<double> w, delta, vec, h, dw, shift;
+
+  // Adds a block at its own central point for the dual vector g (strictly inside the dual ball
+  // after adding `shift`), with complementarity mu.
+  void add(const BlockShape& general, std::int64_t id, std::int64_t count, const std::int32_t* cols,
+           const std::int32_t* classes, const double* g, const double* shifts, double mu) {
+    Block blk;
+    blk.shape = general.for_size(count);
+    blk.id = id;
+    blk.begin = n_coordinates();
+    blk.end = blk.begin + count;
+    for (std::int64_t c = 0; c < count; ++c) {
+      col.push_back(cols[c]);
+      cls.push_back(classes[c]);
+      shift.push_back(shifts[c]);
+    }
+    for (auto* a : {&w, &delta, &vec, &h, &dw, &v_, &dv_, &x1_, &x2_, &z1_, &z2_, &dx1_, &dx2_, &dz1_,
+                    &dz2_, &c1_, &c2_, &a1_, &a2_, &w1_})
+      a->resize(blk.end, 0.0);
+    std::vector<double> inside(count);
+    for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
+    enter(blk, inside.data(), mu);
+    blocks_.push_back(blk);
+  }
+
+  // <x, z> over all blocks, after hypothetical steps, and the barrier degree.
+  double complementarity(double ap = 0.0, double ad = 0.0) const {
+    double sum = 0.0;
+    for (const Block& b : blocks_) {
+      for (std::int64_t c = b.begin; c < b.end; ++c) {
+        if (b.has_pairs())
+          sum += (x1_[c] + ap * dx1_[c]) * (z1_[c] + ad * dz1_[c]) +
+                 (x2_[c] + ap * dx2_[c]) * (z2_[c] + ad * dz2_[c]);
+        if (b.has_cone()) sum += (w[c] + ap * dw[c]) * (v_[c] + ad * dv_[c]);
+      }
+      if (b.has_cone()) sum += (b.t + ap * b.dt) * b.shape.l2;
+    }
+    return sum;
+  }
+  double degree() const {
+    double deg = 0.0;
+    for (const Block& b : blocks_)
+      deg += (b.has_pairs() ? 2.0 * static_cast<double>(b.end - b.begin) : 0.0) + (b.has_cone() ? 1.0 : 0.0);
+    return deg;
+  }
+
+  void compute_scaling() {
+    for (Block& b : blocks_) {
+      b.kappa = 0.0;
+      switch (b.shape.kind) {
+        case BlockKind::absolute: {
+          const std::int64_t c = b.begin;
+          const double d1 = pair_scaling(c);
+          delta[c] = d1 / (1.0 + b.shape.quad * d1);
+          break;
+        }
+        case BlockKind::maximum:
+          scale_maximum(b);
+          break;
+        case BlockKind::euclidean:
+          scale_cone(b);
+          for (std::int64_t c = b.begin; c < b.end; ++c) delta[c] = b.eta2;
+          b.kappa = 2.0 * b.eta2;
+          break;
+        case BlockKind::sparse:
+          scale_cone(b);
+          scale_sparse(b);
+          break;
+      }
+    }
+  }
+
+  // Prepares h for complementarity target tau; with `corrector` the second-order terms of the
+  // directions now stored (the affine ones) are included.
+  void compute_rhs(double tau, bool corrector) {
+    for (Block& b : blocks_) {
+      if (b.has_pairs())
+        for (std::int64_t c = b.begin; c < b.end; ++c) {
+          c1_[c] = tau - x1_[c] * z1_[c] - (corrector ? dx1_[c] * dz1_[c] : 0.0);
+          c2_[c] = tau - x2_[c] * z2_[c] - (corrector ? dx2_[c] * dz2_[c] : 0.0);
+        }
+      switch (b.shape.kind) {
+        case BlockKind::absolute: {
+          const std::int64_t c = b.begin;
+          h[c] = (c1_[c] / z1_[c] - c2_[c] / z2_[c]) / (1.0 + b.shape.quad * pair_scaling(c));
+          break;
+        }
+        case BlockKind::maximum:
+          rhs_maximum(b);
+          break;
+        case BlockKind::euclidean:
+          rhs_cone(b, tau, corrector);
+          for (std::int64_t c = b.begin; c < b.end; ++c) h[c] = a2_[c];
+          break;
+        case BlockKind::sparse:
+          rhs_cone(b, tau, corrector);
+          rhs_sparse(b);
+          break;
+      }
+    }
+  }
+
+  // All block directions from dG on the coordinates (dg, one value per coordinate).
+  void recover(const double* dg) {
+    for (Block& b : blocks_) {
+      double along = 0.0;  // vec . dG
+      for (std::int64_t c = b.begin; c < b.end; ++c) along += vec[c] * (dg[c] - shift[c]);
+      for (std::int64_t c = b.begin; c < b.end; ++c)
+        dw[c] = h[c] - delta[c] * (dg[c] - shift[c]) - b.kappa * along * vec[c];
+      switch (b.shape.kind) {
+        case BlockKind::absolute: {
+          const std::int64_t c = b.begin;
+          pair_directions(c, dg[c] - shift[c] + b.shape.quad * dw[c]);
+          break;
+        }
+        case BlockKind::maximum:
+          b.dt = b.ht - b.kappa * along;
+          for (std::int64_t c = b.begin; c < b.end; ++c) {
+            dx1_[c] = b.dt - dw[c];
+            dx2_[c] = b.dt + dw[c];
+            dz1_[c] = (c1_[c] - z1_[c] * dx1_[c]) / x1_[c];
+            dz2_[c] = (c2_[c] - z2_[c] * dx2_[c]) / x2_[c];
+          }
+          break;
+        case BlockKind::euclidean:
+          for (std::int64_t c = b.begin; c < b.end; ++c) dv_[c] = dg[c] - shift[c];
+          b.dt = b.ht - 2.0 * b.eta2 * b.w0 * dot_w1(b, dv_);
+          break;
+        case BlockKind::sparse:
+          for (std::int64_t c = b.begin; c < b.end; ++c) {
+            const double du = (a1_[c] - dw[c]) / pair_scaling(c);
+            pair_directions(c, du);
+            dv_[c] = dg[c] - shift[c] - du;
+          }
+          b.dt = b.ht - 2.0 * b.eta2 * b.w0 * dot_w1(b, dv_);
+          break;
+      }
+    }
+  }
+
+  double max_primal_step() const {
+    double a = kUnbounded;
+    for (const Block& b : blocks_) {
+      if (b.has_pairs())
+        for (std::int64_t c = b.begin; c < b.end; ++c) {
+          if (dx1_[c] < 0.0) a = std::min(a, -x1_[c] / dx1_[c]);
+          if (dx2_[c] < 0.0) a = std::min(a, -x2_[c] / dx2_[c]);
+        }
+      if (b.has_cone()) a = std::min(a, cone_step(b.t, b.dt, w.data() + b.begin, dw.data() + b.begin, b.end - b.begin));
+    }
+    return a;
+  }
+  double max_dual_step() const {
+    double a = kUnbounded;
+    for (const Block& b : blocks_) {
+      if (b.has_pairs())
+        for (std::int64_t c = b.begin; c < b.end; ++c) {
+          if (dz1_[c] < 0.0) a = std::min(a, -z1_[c] / dz1_[c]);
+          if (dz2_[c] < 0.0) a = std::min(a, -z2_[c] / dz2_[c]);
+        }
+      if (b.has_cone()) a = std::min(a, cone_step(b.shape.l2, 0.0, v_.data() + b.begin, dv_.data() + b.begin, b.end - b.begin));
+    }
+    return a;
+  }
+
+  void step(double ap, double ad) {
+    for (Block& b : blocks_) {
+      for (std::int64_t c = b.begin; c < b.end; ++c) {
+        if (b.has_pairs()) {
+          x1_[c] += ap * dx1_[c];
+          x2_[c] += ap * dx2_[c];
+          z1_[c] += ad * dz1_[c];
+          z2_[c] += ad * dz2_[c];
+        }
+        if (b.has_cone()) v_[c] += ad * dv_[c];
+        // The pairs carry W where they are alone, so that it never drifts from them.
+        if (b.shape.kind == BlockKind::absolute)
+          w[c] = x1_[c] - x2_[c];
+        else if (b.shape.kind == BlockKind::maximum)
+          w[c] = 0.5 * (x2_[c] - x1_[c]);
+        else
+          w[c] += ap * dw[c];
+        shift[c] *= 1.0 - ad;
+      }
+      b.t += ap * b.dt;
+    }
+  }
+
+  // Penalty value of the weights `values` (one per coordinate).
+  double value(const std::vector<double>& values) const {
+    double total = 0.0;
+    for (const Block& b : blocks_) {
+      double l1 = 0.0, sq = 0.0, big = 0.0;
+      for (std::int64_t c = b.begin; c < b.end; ++c) {
+        const double a = std::fabs(values[c]);
+        l1 += a;
+        sq += a * a;
+        big = std::max(big, a);
+      }
+      switch (b.shape.kind) {
+        case BlockKind::absolute: total += b.shape.l1 * l1 + 0.5 * b.shape.quad * sq; break;
+        case BlockKind::maximum: total += big; break;
+        case BlockKind::euclidean: total += b.shape.l2 * std::sqrt(sq); break;
+        case BlockKind::sparse: total += b.shape.l1 * l1 + b.shape.l2 * std::sqrt(sq); break;
+      }
+    }
+    return total;
+  }
+
+  // The conjugate of the quadratic parts at the current dual point (zero for norms).
+  double conjugate() const {
+    double total = 0.0;
+    for (const Block& b : blocks_) {
+      if (b.shape.quad <= 0.0) continue;
+      // G = (z1 - z2)/2 - quad*W
+      const std::int64_t c = b.begin;
+      const double g = 0.5 * (z1_[c] - z2_[c]) - b.shape.quad * w[c];
+      const double over = std::max(std::fabs(g) - b.shape.l1, 0.0);
+      total += over * over / (2.0 * b.shape.quad);
+    }
+    return total;
+  }
+
+  double max_shift() const {
+    double big = 0.0;
+    for (double s : shift) big = std::max(big, std::fabs(s));
+    return big;
+  }
+
+  // Weights with the coordinates that complementarity says are zero set to exactly zero: those whose
+  // effect on the scores (|W| times the column's scale) is below their dual slack.
+  void sparse_weights(const double* column_scale, double threshold, std::vector<double>& out) const {
+    out.assign(w.begin(), w.end());
+    for (const Block& b : blocks_) {
+      double scale = 0.0;
+      for (std::int64_t c = b.begin; c < b.end; ++c) scale = std::max(scale, column_scale[col[c]]);
+      if (b.has_cone()) {
+        double vv = 0.0;
+        for (std::int64_t c = b.begin; c < b.end; ++c) vv += v_[c] * v_[c];
+        if (b.t * scale < threshold * (1.0 - std::sqrt(vv) / b.shape.l2)) zero(b, out);
+      }
+      if (b.shape.kind == BlockKind::maximum) {
+        double slack = 0.0, t = 0.0;
+        for (std::int64_t c = b.begin; c < b.end; ++c) {
+          slack += 2.0 * std::min(z1_[c], z2_[c]);
+          t = std::max(t, 0.5 * (x1_[c] + x2_[c]));
+        }
+        if (t * scale < threshold * slack) zero(b, out);
+      } else if (b.has_pairs()) {
+        for (std::int64_t c = b.begin; c < b.end; ++c)
+          if (std::max(x1_[c], x2_[c]) * scale < threshold * std::min(z1_[c], z2_[c]) / b.shape.l1) out[c] = 0.0;
+      }
+    }
+  }
+
+ private:
+  struct Block {
+    BlockShape shape;
+    std::int64_t id = 0, begin = 0, end = 0;
+    double t = 0.0, dt = 0.0, ht = 0.0, kappa = 0.0, eta2 = 0.0, w0 = 0.0;
+    bool has_pairs() const { return shape.kind != BlockKind::euclidean; }
+    bool has_cone() const { return shape.kind == BlockKind::euclidean || shape.kind == BlockKind::sparse; }
+  };
+  std::vector<Block> blocks_;
+  // v: vector part of the cone dual; x, z: the positive pairs; c1, c2: their complementarity targets;
+  // a1, a2: right-hand sides of the pair and cone parts; w1: vector part of the NT scaling point.
+  std::vector<double> v_, dv_, x1_, x2_, z1_, z2_, dx1_, dx2_, dz1_, dz2_, c1_, c2_, a1_, a2_, w1_;
+
+  double pair_scaling(std::int64_t c) const { return x1_[c] / z1_[c] + x2_[c] / z2_[c]; }
+  void pair_directions(std::int64_t c, double dz) {
+    dz1_[c] = dz;
+    dz2_[c] = -dz;
+    dx1_[c] = (c1_[c] - x1_[c] * dz) / z1_[c];
+    dx2_[c] = (c2_[c] + x2_[c] * dz) / z2_[c];
+  }
+  double dot_w1(const Block& b, const std::vector<double>& a) const {
+    double s = 0.0;
+    for (std::int64_t c = b.begin; c < b.end; ++c) s += w1_[c] * a[c];
+    return s;
+  }
+  static void zero(const Block& b, std::vector<double>& out) {
+    for (std::int64_t c = b.begin; c < b.end; ++c) out[c] = 0.0;
+  }
+
+  void enter(Block& b, const double* g, double mu);
+  void enter_maximum(Block& b, const double* g, double mu);
+  void enter_sparse(Block& b, const double* g, double mu);
+  void scale_maximum(Block& b);
+  void scale_cone(Block& b);
+  void scale_sparse(Block& b);
+  void rhs_maximum(Block& b);
+  void rhs_cone(Block& b, double tau, bool corrector);
+  void rhs_sparse(Block& b);
+  static double cone_step(double t, double dt, const double* w, const double* dw, std::int64_t size);
+};
+
+}  // namespace sparsvm
+
+#include "penalty_blocks_impl.hpp"

@@ -1,0 +1,93 @@
+// Which coordinates (feature, output) form the blocks of a group penalty, and their pricing.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "penalty_blocks.hpp"
+
+namespace sparsvm {
+
+enum class PenaltyKind : int { l1 = 0, l2 = 1, elasticnet = 2, group_l2 = 3, group_linf = 4, sparse_group = 5 };
+
+class PenaltyLayout {
+ public:
+  // groups: one index per feature (ignored by the penalties without groups); omega: the factor of
+  // each feature, 0 for a feature that is not penalised and therefore belongs to no block.
+  PenaltyLayout(PenaltyKind kind, double l1_ratio, const std::int32_t* groups, std::int64_t n_groups, bool per_class,
+                const double* omega, std::int64_t d, std::int64_t outputs)
+      : outputs_(outputs), inv_omega(d) {
+    for (std::int64_t j = 0; j < d; ++j) inv_omega[j] = omega[j] > 0.0 ? 1.0 / omega[j] : 0.0;
+    grouped_ = kind == PenaltyKind::group_l2 || kind == PenaltyKind::group_linf || kind == PenaltyKind::sparse_group;
+    joint = grouped_ && !per_class && outputs > 1;
+    shape = make_shape(kind, l1_ratio);
+    if (!grouped_) n_groups = d;
+    offsets_.assign(n_groups + 1, 0);
+    for (std::int64_t j = 0; j < d; ++j)
+      if (omega[j] > 0.0) ++offsets_[(grouped_ ? groups[j] : j) + 1];
+    for (std::int64_t g = 0; g < n_groups; ++g) offsets_[g + 1] += offsets_[g];
+    members_.resize(offsets_[n_groups]);
+    std::vector<std::int64_t> fill(offsets_.begin(), offsets_.end() - 1);
+    for (std::int64_t j = 0; j < d; ++j)
+      if (omega[j] > 0.0) members_[fill[grouped_ ? groups[j] : j]++] = static_cast<std::int32_t>(j);
+    for (std::int64_t b = 0; b < n_blocks(); ++b) largest_ = std::max(largest_, block_size(b));
+  }
+
+  BlockShape shape;
+  bool joint = false;
+
+  std::int64_t n_blocks() const {
+    const auto groups = static_cast<std::int64_t>(offsets_.size()) - 1;
+    return joint ? groups : groups * outputs_;
+  }
+  std::int64_t block_size(std::int64_t b) const {
+    const std::int64_t g = joint ? b : b / outputs_;
+    return (offsets_[g + 1] - offsets_[g]) * (joint ? outputs_ : 1);
+  }
+  std::int64_t largest_block() const { return largest_; }
+
+  // Calls visit(feature, output) for every coordinate of a block, in a fixed order.
+  template <class Visit>
+  void coordinates(std::int64_t b, Visit visit) const {
+    const std::int64_t g = joint ? b : b / outputs_;
+    for (std::int64_t m = offsets_[g]; m < offsets_[g + 1]; ++m) {
+      if (joint)
+        for (std::int64_t o = 0; o < outputs_; ++o) visit(members_[m], static_cast<std::int32_t>(o));
+      else
+        visit(members_[m], static_cast<std::int32_t>(b % outputs_));
+    }
+  }
+
+  // Block b of (G + step*dG)/omega into out; returns its size. dG may be null.
+  std::int64_t values(std::int64_t b, const double* G, const double* dG, double step, double* out) const {
+    std::int64_t size = 0;
+    coordinates(b, [&](std::int32_t j, std::int32_t o) {
+      const std::size_t at = static_cast<std::size_t>(j) * outputs_ + o;
+      out[size++] = (G[at] + (dG ? step * dG[at] : 0.0)) * inv_omega[j];
+    });
+    return size;
+  }
+
+ private:
+  std::int64_t outputs_, largest_ = 0;
+  bool grouped_;
+  std::vector<std::int64_t> offsets_;
+  std::vector<std::int32_t> members_;
+
+ public:
+  std::vector<double> inv_omega;
+
+ private:
+  static BlockShape make_shape(PenaltyKind kind, double ratio) {
+    switch (kind) {
+      case PenaltyKind::elasticnet: return {BlockKind::absolute, ratio, 0.0, 1.0 - ratio};
+      case PenaltyKind::group_l2: return {BlockKind::euclidean, 0.0, 1.0, 0.0};
+      case PenaltyKind::group_linf: return {BlockKind::maximum, 1.0, 0.0, 0.0};
+      case PenaltyKind::sparse_group: return {BlockKind::sparse, ratio, 1.0 - ratio, 0.0};
+      default: return {BlockKind::absolute, 1.0, 0.0, 0.0};
+    }
+  }
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,130 @@
+"""The exact solver for few samples and many features."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from sparsvm import _core
+from sparsvm.losses import Hinge
+from sparsvm.problem import Control, History, Problem, Solution, Start
+from sparsvm.solvers.base import Solver
+from sparsvm.solvers.progress import progress
+from sparsvm.solvers.threads import blas_threads
+
+# K factorisations of size n are kept; beyond this many bytes the method is the wrong one.
+MEMORY_LIMIT = 4 * 2**30
+
+
+class InteriorPoint(Solver):
+    r"""Primal-dual interior point with feature pricing, for the hinge and every convex penalty.
+
+    Newton steps on the optimality conditions of
+
+    .. math::
+        \min_{W, b, \xi} \sum_i \lambda_i \xi_i + penalty(W), \qquad
+        \xi_i \ge m_{ik} + S_{ik} - S_{iy_i}, \quad \lambda_i = p_i / \alpha,
+
+    factor K matrices of size n and one Schur complement, never one of size n K. Only a working set
+    of features enters them; all features are priced in every iteration with one transposed
+    product, so dual feasibility is never lost. Every iterate is tried with its inactive
+    coordinates at exact zero, and it is such a sparse point that must meet the tolerance.
+
+    Memory: 8 (K n² + n·active features + 2 K d) bytes besides the data.
+
+    Parameters
+    ----------
+    max_iter : int, default=200
+        Newton steps allowed when the estimator's ``max_iter`` is None; 10 to 40 are usual.
+    """
+
+    name = "interior_point"
+
+    def __init__(self, max_iter: int = 200) -> None:
+        self.max_iter = max_iter
+
+    def unsupported(self, problem: Problem) -> str | None:
+        """Say why not: another loss, or factorisations too large."""
+        if not isinstance(problem.loss, Hinge):
+            return "interior_point solves the hinge loss only."
+        need = 8 * (problem.n_classes + 2) * problem.n**2
+        if need > MEMORY_LIMIT:
+            return (
+                f"interior_point would need {need / 2**30:.1f} GiB for its factorisations of size "
+                f"{problem.n} (its limit is {MEMORY_LIMIT / 2**30:.0f} GiB)."
+            )
+        return None
+
+    def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
+        """Solve to ``control.tol``; ``start`` opens the working set and supplies the dual."""
+        began = time.perf_counter()
+        max_iter = self.max_iter if control.max_iter is None else control.max_iter
+        arguments = _arguments(problem, start)
+        callback = progress(self.name, control)
+        # The stopping test inside is for the scaled problem; the certificate repairs rounding and
+        # may lose a little, so a first solution that just misses is asked for again, sharper.
+        solution = None
+        with blas_threads(control.n_jobs or 1):
+            for sharper in (0.5, 1e-3):
+                raw = _core.interior_point(
+                    **arguments, tol=sharper * control.tol, max_iter=max_iter, callback=callback
+                )
+                solution = self._certify(problem, raw, control, began)
+                if solution.converged or raw["stalled"] or raw["iterations"] >= max_iter:
+                    break
+        assert solution is not None
+        return solution
+
+    def _certify(
+        self, problem: Problem, raw: dict[str, Any], control: Control, began: float
+    ) -> Solution:
+        coef = np.ascontiguousarray(raw["weights"].T)
+        intercept = raw["intercept"]
+        if problem.n_outputs > 1:
+            # Shifting all classes alike changes neither scores' differences nor the penalty.
+            free = problem.penalty.omega == 0.0
+            coef[:, free] -= coef[:, free].mean(axis=0)
+            intercept = intercept - intercept.mean()
+        if not problem.fit_intercept:
+            intercept = np.zeros_like(intercept)
+        return Solution.certify(
+            problem,
+            coef,
+            intercept,
+            raw["dual"] * problem.alpha,
+            tol=control.tol,
+            n_iter=raw["iterations"],
+            seconds=time.perf_counter() - began,
+            history=History(**raw["history"]),
+            solver=self.name,
+            status_if_not="stalled" if raw["stalled"] else "max_iter",
+        )
+
+
+def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
+    """What the native solver takes, in its layouts (feature-major weights)."""
+    penalty = problem.penalty
+    kind, ratio = penalty.kind, penalty.l1_ratio
+    # The mixtures at their ends are the pure penalties.
+    if kind in ("elasticnet", "sparse_group") and ratio in (0.0, 1.0):
+        kind = "l1" if ratio == 1.0 else "l2" if kind == "elasticnet" else "l1/l2"
+    dual = None if start is None or start.dual is None else start.dual / problem.alpha
+    return {
+        "design": problem.design,
+        "y": problem.y,
+        "lam": problem.mass / problem.alpha,
+        "margins": problem.margins(),
+        "kind": kind,
+        "l1_ratio": ratio,
+        "groups": penalty.groups,
+        "n_groups": penalty.n_groups,
+        "per_class": penalty.per_class,
+        "omega": penalty.omega,
+        "intercept": problem.fit_intercept,
+        "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
+        "start_dual": None if dual is None else np.ascontiguousarray(dual),
+        "start_weights": None if start is None else np.ascontiguousarray(start.coef.T),
+        "objective_unit": problem.alpha,
+    }
