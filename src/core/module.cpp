@@ -7,4 +7,5 @@ NB_MODULE(_core, m) {
   m.doc() = "C++ kernels of sparsvm.";
   sparsvm::bind_design(m);
   sparsvm::bind_interior_point(m);
+  sparsvm::bind_prox(m);
 }

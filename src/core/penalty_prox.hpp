@@ -1,0 +1,202 @@
+// The proximity operator of a whole penalty, applied to a coefficient matrix.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "prox.hpp"
+
+namespace sparsvm {
+
+enum class PenaltyKind { l1, l2, elasticnet, group_l2, group_linf, sparse_group };
+
+inline PenaltyKind penalty_kind(const std::string& name) {
+  if (name == "l1") return PenaltyKind::l1;
+  if (name == "l2") return PenaltyKind::l2;
+  if (name == "elasticnet") return PenaltyKind::elasticnet;
+  if (name == "l1/l2") return PenaltyKind::group_l2;
+  if (name == "l1/linf") return PenaltyKind::group_linf;
+  if (name == "sparse_group") return PenaltyKind::sparse_group;
+  throw std::invalid_argument("Penalty kind must be 'l1', 'l2', 'elasticnet', 'l1/l2', 'l1/linf' "
+                              "or 'sparse_group', but is '" + name + "'.");
+}
+
+/// prox of step·base(ω∘W) for W of size d x K, row-major ("feature-major").
+///
+/// A group is a set of features; joint groups span the K outputs, per-class groups are repeated in
+/// each. Features are visited group by group, in the order `order()`.
+class PenaltyProx {
+ public:
+  PenaltyProx(PenaltyKind kind, double l1_ratio, std::int64_t d, std::int64_t outputs,
+              const std::int32_t* groups, std::int64_t n_groups, bool per_class,
+              const double* omega)
+      : kind_(kind), ratio_(l1_ratio), d_(d), outputs_(outputs), per_class_(per_class),
+        omega_(omega, omega + d) {
+    for (double o : omega_) {
+      if (!(o >= 0.0)) throw std::invalid_argument("omega must be >= 0 and not NaN.");
+    }
+    all_ones_ = std::all_of(omega_.begin(), omega_.end(), [](double o) { return o == 1.0; });
+    if (separable()) return;
+    sort_features(groups, n_groups);
+    std::int64_t widest = 0;
+    for (std::int64_t g = 0; g < n_groups; ++g) widest = std::max(widest, first_[g + 1] - first_[g]);
+    const std::int64_t entries = widest * (per_class_ ? 1 : outputs_);
+    work_.reserve(entries);
+    gathered_.resize(static_cast<std::size_t>(entries));
+    gathered_omega_.resize(static_cast<std::size_t>(entries));
+  }
+
+  /// Groups, or features where the penalty is a sum over entries: what `apply` counts by.
+  std::int64_t parts() const { return separable() ? d_ : std::ssize(first_) - 1; }
+  /// The feature at which a part starts, where parts are ranges of consecutive features.
+  std::int64_t start(std::int64_t part) const { return separable() ? part : first_[part]; }
+  /// Whether every part is a range of consecutive features, in order.
+  bool consecutive() const { return separable() || consecutive_; }
+
+  /// V <- prox(V) on the parts [from, to); the rest of V is not touched.
+  void apply(double* V, double step, std::int64_t from, std::int64_t to) {
+    switch (kind_) {
+      case PenaltyKind::l1: return entrywise(V, step, 0.0, from, to);
+      case PenaltyKind::l2: return entrywise(V, 0.0, step, from, to);
+      case PenaltyKind::elasticnet:
+        return entrywise(V, step * ratio_, step * (1.0 - ratio_), from, to);
+      case PenaltyKind::sparse_group: return groupwise(V, step * (1.0 - ratio_), step * ratio_, from, to);
+      default: return groupwise(V, step, 0.0, from, to);
+    }
+  }
+  void apply(double* V, double step) { apply(V, step, 0, parts()); }
+
+ private:
+  bool separable() const {
+    return kind_ == PenaltyKind::l1 || kind_ == PenaltyKind::l2 || kind_ == PenaltyKind::elasticnet;
+  }
+
+  void sort_features(const std::int32_t* groups, std::int64_t n_groups) {
+    first_.assign(static_cast<std::size_t>(n_groups) + 1, 0);
+    for (std::int64_t j = 0; j < d_; ++j) {
+      if (groups[j] < 0 || groups[j] >= n_groups) {
+        throw std::invalid_argument("groups[" + std::to_string(j) + "] is " +
+                                    std::to_string(groups[j]) + ", outside 0 .. " +
+                                    std::to_string(n_groups - 1) + ".");
+      }
+      ++first_[groups[j] + 1];
+    }
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    consecutive_ = std::is_sorted(groups, groups + d_);
+    order_.resize(static_cast<std::size_t>(d_));
+    std::vector<std::int64_t> next(first_.begin(), first_.end() - 1);
+    for (std::int64_t j = 0; j < d_; ++j) order_[next[groups[j]]++] = j;
+    even_.resize(static_cast<std::size_t>(n_groups));
+    for (std::int64_t g = 0; g < n_groups; ++g) {
+      bool even = true;
+      for (std::int64_t i = first_[g]; i < first_[g + 1]; ++i) {
+        even = even && omega_[order_[i]] == omega_[order_[first_[g]]];
+      }
+      even_[g] = even;
+    }
+  }
+
+  /// Soft thresholding by shrink·ω_j, then division by 1 + damp·ω_j².
+  void entrywise(double* V, double shrink, double damp, std::int64_t from, std::int64_t to) const {
+    if (all_ones_) {
+      // One flat loop, which vectorises whatever the number of outputs.
+      const double below = 1.0 + damp;
+      double* end = V + to * outputs_;
+      if (damp == 0.0) {
+        for (double* v = V + from * outputs_; v < end; ++v) *v = soft(*v, shrink);
+      } else {
+        for (double* v = V + from * outputs_; v < end; ++v) *v = soft(*v, shrink) / below;
+      }
+      return;
+    }
+    for (std::int64_t j = from; j < to; ++j) {
+      const double t = shrink * omega_[j], below = 1.0 + damp * omega_[j] * omega_[j];
+      double* v = V + j * outputs_;
+      for (std::int64_t k = 0; k < outputs_; ++k) v[k] = soft(v[k], t) / below;
+    }
+  }
+
+  /// Soft thresholding by shrink·ω_j, then the prox of the group norm. The composition is the prox
+  /// of the sum because the second keeps signs and zeros, hence the subgradients of the first.
+  void groupwise(double* V, double step, double shrink, std::int64_t from, std::int64_t to) {
+    if (shrink > 0.0) {
+      for (std::int64_t i = first_[from]; i < first_[to]; ++i) {
+        const double t = shrink * omega_[order_[i]];
+        double* v = V + order_[i] * outputs_;
+        for (std::int64_t k = 0; k < outputs_; ++k) v[k] = soft(v[k], t);
+      }
+    }
+    for (std::int64_t g = from; g < to; ++g) {
+      const std::int64_t size = first_[g + 1] - first_[g];
+      if (size == 0) continue;
+      const std::int64_t* features = order_.data() + first_[g];
+      const std::int64_t copies = per_class_ ? outputs_ : 1, width = per_class_ ? 1 : outputs_;
+      const bool in_place = features[size - 1] - features[0] == size - 1 && copies == 1;
+      for (std::int64_t c = 0; c < copies; ++c) {
+        if (in_place) {
+          shrink_group(V + features[0] * outputs_, g, features, size, width, step);
+        } else {
+          gather(V + c, features, size, width);
+          shrink_group(gathered_.data(), g, features, size, width, step);
+          scatter(V + c, features, size, width);
+        }
+      }
+    }
+  }
+
+  void shrink_group(double* v, std::int64_t g, const std::int64_t* features, std::int64_t size,
+                    std::int64_t width, double step) {
+    const bool linf = kind_ == PenaltyKind::group_linf;
+    const std::int64_t n = size * width;
+    if (even_[g]) {
+      const double t = step * omega_[features[0]];
+      if (t == 0.0) return;
+      if (linf) {
+        prox_group_linf(v, n, t, v, work_);
+      } else {
+        prox_group_l2(v, n, t, v);
+      }
+      return;
+    }
+    double* o = gathered_omega_.data();
+    for (std::int64_t i = 0; i < size; ++i) {
+      std::fill(o + i * width, o + (i + 1) * width, omega_[features[i]]);
+    }
+    if (linf) {
+      prox_group_linf_weighted(v, o, n, step, v, work_);
+    } else {
+      prox_group_l2_weighted(v, o, n, step, v);
+    }
+  }
+
+  void gather(const double* V, const std::int64_t* features, std::int64_t size, std::int64_t width) {
+    for (std::int64_t i = 0; i < size; ++i) {
+      const double* v = V + features[i] * outputs_;
+      for (std::int64_t k = 0; k < width; ++k) gathered_[i * width + k] = v[k];
+    }
+  }
+
+  void scatter(double* V, const std::int64_t* features, std::int64_t size, std::int64_t width) const {
+    for (std::int64_t i = 0; i < size; ++i) {
+      double* v = V + features[i] * outputs_;
+      for (std::int64_t k = 0; k < width; ++k) v[k] = gathered_[i * width + k];
+    }
+  }
+
+  PenaltyKind kind_;
+  double ratio_;
+  std::int64_t d_, outputs_;
+  bool per_class_, all_ones_ = false, consecutive_ = true;
+  std::vector<double> omega_;
+  std::vector<std::int64_t> first_, order_;  // features of group g: order_[first_[g] .. first_[g+1])
+  std::vector<unsigned char> even_;          // whether ω is one value in the group
+  std::vector<double> gathered_, gathered_omega_;
+  ProxScratch work_;
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,13 @@
+"""Settings that all tests share."""
+
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, and no example is failed for being slow: timing decides nothing.
+settings.register_profile(
+    "deterministic",
+    derandomize=True,
+    deadline=None,
+    max_examples=80,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("deterministic")

@@ -1,0 +1,344 @@
+"""The proximal kernels against naive twins, proxop, and the facts that define them."""
+
+import numpy as np
+import proxop
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference import prox as twin
+from sparsvm import _core
+
+pytestmark = pytest.mark.native
+
+EPS = np.finfo(float).eps
+SCALES = st.sampled_from([1e-150, 1e-3, 1.0, 1e3, 1e150])
+# Small integers make ties and zeros common, which random floats never do.
+ENTRIES = st.one_of(st.integers(-3, 3).map(float), st.floats(-4, 4, allow_subnormal=False))
+KINDS = ["l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"]
+
+
+@st.composite
+def vectors(draw):
+    return np.array(draw(st.lists(ENTRIES, min_size=1, max_size=9))) * draw(SCALES)
+
+
+@st.composite
+def pairs(draw, scale=SCALES):
+    """Two vectors of one length, of sizes that may differ by hundreds of orders."""
+    n = draw(st.integers(1, 9))
+    entries = st.lists(ENTRIES, min_size=n, max_size=n)
+    return np.array(draw(entries)) * draw(scale), np.array(draw(entries)) * draw(scale)
+
+
+def steps(maximum=5.0):
+    return st.tuples(st.floats(0.01, maximum), SCALES).map(lambda pair: pair[0] * pair[1])
+
+
+def close(got, expected, size):
+    """Agreement to a few roundings of numbers as large as `size`."""
+    np.testing.assert_allclose(got, expected, rtol=0, atol=64 * EPS * float(size))
+
+
+# ---------------------------------------------------------------- against the naive twins
+
+
+@given(vectors(), steps())
+def test_simplex_projection_is_exact_at_every_scale(y, mass):
+    got = _core.project_simplex(y, mass)
+    # The error is relative to the mass, not to y: this is what makes 1e150 work.
+    close(got, twin.project_simplex(y, mass), mass)
+    assert (got >= 0).all()
+    close(got.sum(), mass, mass)
+
+
+@given(vectors(), steps())
+def test_l1_ball_projection_equals_its_twin(v, radius):
+    close(_core.project_l1_ball(v, radius), twin.project_l1_ball(v, radius), radius)
+
+
+@given(vectors(), steps())
+def test_group_linf_equals_its_twin(v, step):
+    close(_core.prox_group_linf(v, step), twin.prox_group_linf(v, step), np.abs(v).max())
+
+
+@given(vectors(), steps())
+def test_group_l2_equals_its_twin(v, step):
+    close(_core.prox_group_l2(v, step), twin.prox_group_l2(v, step), np.abs(v).max())
+
+
+@st.composite
+def weighted(draw):
+    """A vector with one weight per entry, some of them zero."""
+    n = draw(st.integers(1, 9))
+    weights = st.one_of(st.sampled_from([0.0, 1.0, 2.0]), st.floats(0.05, 20))
+    v = draw(st.lists(ENTRIES, min_size=n, max_size=n))
+    omega = draw(st.lists(weights, min_size=n, max_size=n))
+    return np.array(v) * draw(SCALES), np.array(omega) * draw(SCALES)
+
+
+@given(weighted(), steps())
+def test_weighted_group_linf_equals_its_twin(case, step):
+    v, omega = case
+    got, expected = _core.prox_group_linf(v, step, omega), twin.prox_group_linf(v, step, omega)
+    # Weights differing by 400 magnify the rounding of ω|v| by as much in T/ω.
+    close(got, expected, 400 * np.abs(v).max())
+    assert (got[omega == 0] == v[omega == 0]).all()
+
+
+@given(weighted(), steps())
+def test_weighted_group_l2_equals_its_twin(case, step):
+    v, omega = case
+    got, expected = _core.prox_group_l2(v, step, omega), twin.prox_group_l2(v, step, omega)
+    close(got, expected, 400 * np.abs(v).max())
+    assert (got[omega == 0] == v[omega == 0]).all()
+
+
+@given(pairs(), steps())
+def test_hinge_prox_equals_its_twin(case, mass):
+    y, margins = case
+    size = np.abs(y).max() + np.abs(margins).max() + mass
+    close(_core.prox_hinge(y, margins, mass), twin.prox_hinge(y, margins, mass), size)
+
+
+@given(pairs(), ENTRIES, SCALES)
+def test_epigraph_projection_equals_its_twin(case, zeta, scale):
+    y, margins = case
+    zeta *= scale
+    got, theta = _core.project_epigraph(y, margins, zeta)
+    expected, expected_theta = twin.project_epigraph(y, margins, zeta)
+    size = np.abs(y).max() + np.abs(margins).max() + abs(zeta)
+    close(got, expected, size)
+    close(theta, expected_theta, size)
+
+
+@pytest.mark.parametrize("n", [64, 65, 700])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("mass", [1e-9, 1.0, 40.0, 1e9])
+def test_large_vectors_take_the_selecting_branch_and_agree(n, ties, mass):
+    rng = np.random.default_rng(n)
+    v = rng.integers(-3, 4, n).astype(float) if ties else rng.normal(size=n)
+    omega = rng.choice([0.0, 0.5, 1.0, 3.0], n)
+    close(_core.project_simplex(v, mass), twin.project_simplex(v, mass), 10 * mass)
+    close(_core.project_l1_ball(v, mass), twin.project_l1_ball(v, mass), 10 * mass)
+    close(_core.prox_group_linf(v, mass), twin.prox_group_linf(v, mass), 10)
+    got, expected = _core.prox_group_linf(v, mass, omega), twin.prox_group_linf(v, mass, omega)
+    close(got, expected, 100)
+    (p, theta), (q, expected_theta) = (
+        _core.project_epigraph(v, np.abs(v), -mass),
+        twin.project_epigraph(v, np.abs(v), -mass),
+    )
+    close(p, q, 10 + mass)
+    close(theta, expected_theta, 10 + mass)
+
+
+def test_every_row_is_projected_on_its_own_simplex():
+    rng = np.random.default_rng(0)
+    Y, mass = rng.normal(size=(20, 4)), rng.uniform(0, 2, 20)
+    mass[3] = 0.0
+    got = _core.project_simplex_rows(Y, mass)
+    for i in range(20):
+        np.testing.assert_array_equal(got[i], _core.project_simplex(Y[i], mass[i]))
+
+
+@st.composite
+def penalties(draw):
+    d, outputs, n_groups = draw(st.integers(1, 7)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    omega = np.ones(d) if draw(st.booleans()) else rng.choice([0.0, 0.3, 1.0, 2.0], d)
+    groups = rng.integers(0, n_groups, d).astype(np.int32)
+    groups = np.sort(groups) if draw(st.booleans()) else groups
+    ratio = draw(st.sampled_from([0.0, 0.3, 1.0]))
+    W = rng.normal(size=(d, outputs)) * draw(SCALES)
+    terms = {"l1_ratio": ratio, "groups": groups, "n_groups": n_groups, "omega": omega}
+    return W, dict(kind=draw(st.sampled_from(KINDS)), per_class=draw(st.booleans()), **terms)
+
+
+@given(penalties(), steps())
+def test_prox_of_every_penalty_equals_its_twin(case, step):
+    W, terms = case
+    close(
+        _core.prox_penalty(W, step, **terms),
+        twin.prox_penalty(W, step, **terms),
+        10 * np.abs(W).max(),
+    )
+
+
+# ---------------------------------------------------------------- against proxop
+
+
+@given(pairs(scale=st.just(1.0)), st.floats(0.05, 5))
+def test_agreement_with_proxop(case, step):
+    y, margins = case
+    close(_core.prox_hinge(y, 0 * y, step), proxop.Max().prox(y, step), 10)
+    close(_core.project_simplex(y, step), proxop.Simplex(step, axis=1).prox(y[None])[0], 10)
+    close(_core.prox_hinge(y, margins, step), proxop.Max().prox(y + margins, step) - margins, 10)
+    W = np.array([y, margins])
+    joint = {"l1_ratio": 0.0, "groups": np.arange(2, dtype=np.int32), "n_groups": 2}
+    joint |= {"omega": np.ones(2), "per_class": False}
+    got = _core.prox_penalty(W, step, kind="l1/l2", **joint)
+    close(got, proxop.L21columns().prox(np.ascontiguousarray(W.T), step).T, 10)
+    got = _core.prox_penalty(W, step, kind="l1/linf", **joint)
+    # proxop 1.0.6 takes a row whose entries are all clipped for one that vanishes, and never lets
+    # the first row vanish: a column of zeros and a large first row make its answer right.
+    padded = np.pad(W, ((1, 0), (0, 1)))
+    padded[0, 0] = 100.0
+    close(got, proxop.Linf1().prox(padded, step)[1:, :-1], 10)
+
+
+@given(pairs(scale=st.just(1.0)), st.floats(-5, 5))
+def test_epigraph_agrees_with_proxop(case, zeta):
+    y, margins = case
+    p, theta = _core.project_epigraph(y, margins, zeta)
+    q, expected = proxop.EpiMax(np.array([zeta]), axis=0).prox((y + margins)[:, None])
+    close(theta, expected[0, 0], 10)
+    close(p, q[:, 0] - margins, 10)
+
+
+# ---------------------------------------------------------------- what defines a prox
+
+
+@given(vectors(), steps())
+def test_moreau_identity(v, step):
+    # v = prox_f(v) + prox_f*(v): the conjugate of a norm is the indicator of its dual ball.
+    size = np.abs(v).max()
+    close(_core.prox_group_linf(v, step) + _core.project_l1_ball(v, step), v, size)
+    dual = v - _core.prox_group_l2(v, step)
+    assert np.linalg.norm(dual / step) <= 1 + 16 * EPS * (1 + size / step)
+    close(_core.prox_hinge(v, 0 * v, step) + _core.project_simplex(v, step), v, size + step)
+
+
+def value(W, kind, l1_ratio, groups, n_groups, per_class, omega):
+    V = omega[:, None] * W
+    columns = V.T[:, :, None] if per_class else V[None]
+    blocks = [c[groups == g] for c in columns for g in range(n_groups) if (groups == g).any()]
+    l1, l2 = np.abs(V).sum(), (V**2).sum() / 2
+    return {
+        "l1": l1,
+        "l2": l2,
+        "elasticnet": l1_ratio * l1 + (1 - l1_ratio) * l2,
+        "l1/l2": sum(np.linalg.norm(b) for b in blocks),
+        "l1/linf": sum(np.abs(b).max() for b in blocks),
+        "sparse_group": l1_ratio * l1 + (1 - l1_ratio) * sum(np.linalg.norm(b) for b in blocks),
+    }[kind]
+
+
+@given(penalties(), st.floats(0.01, 5), st.integers(0, 1000))
+def test_the_prox_minimises_its_objective(case, step, seed):
+    W, terms = case
+    W = W / np.abs(W).max(initial=1e-300)
+    P = _core.prox_penalty(W, step, **terms)
+
+    def objective(Z):
+        return ((Z - W) ** 2).sum() / 2 + step * value(Z, **terms)
+
+    best = objective(P)
+    rng = np.random.default_rng(seed)
+    for length in [1e-6, 1e-3, 0.1]:
+        assert objective(P + length * rng.normal(size=W.shape)) >= best - 1e-14 * (1 + best)
+    assert min(objective(W), objective(0 * W), objective(0.5 * P)) >= best - 1e-14 * (1 + best)
+
+
+@given(penalties(), st.floats(0.01, 5), st.integers(0, 1000))
+def test_every_prox_is_firmly_nonexpansive(case, step, seed):
+    W, terms = case
+    size = np.abs(W).max(initial=0)
+    V = W + size * np.random.default_rng(seed).normal(size=W.shape)
+    step *= size if size > 0 else 1.0
+    if terms["kind"] in ("l2", "elasticnet"):
+        step = 1.0
+    P, Q = _core.prox_penalty(W, step, **terms), _core.prox_penalty(V, step, **terms)
+    scale = max(np.abs(W).max(), np.abs(V).max(), 1e-300)
+    dP, dW = (P - Q) / scale, (W - V) / scale
+    assert (dP * dP).sum() <= (dP * dW).sum() + 1e-13
+
+
+@given(pairs(scale=st.just(1.0)), st.floats(0.05, 5), st.floats(-5, 5), st.floats(-5, 5))
+def test_projections_are_firmly_nonexpansive(case, mass, zeta, other):
+    y, z = case
+    p, q = _core.project_simplex(y, mass), _core.project_simplex(z, mass)
+    assert ((p - q) ** 2).sum() <= ((p - q) * (y - z)).sum() + 1e-13
+    p, theta = _core.project_epigraph(y, 0 * y, zeta)
+    q, eta = _core.project_epigraph(z, 0 * z, other)
+    left = ((p - q) ** 2).sum() + (theta - eta) ** 2
+    assert left <= ((p - q) * (y - z)).sum() + (theta - eta) * (zeta - other) + 1e-13
+
+
+# ---------------------------------------------------------------- corners
+
+
+def test_one_entry():
+    one = np.array([-7.0])
+    assert _core.project_simplex(one, 2.0) == [2.0]
+    assert _core.project_l1_ball(one, 2.0) == [-2.0]
+    assert _core.prox_group_linf(one, 2.0) == _core.prox_group_l2(one, 2.0) == [-5.0]
+    assert _core.prox_hinge(one, np.zeros(1), 2.0) == [-9.0]
+
+
+def test_no_entries():
+    none = np.empty(0)
+    assert _core.project_simplex(none, 1.0).shape == (0,)
+    assert _core.prox_group_linf(none, 1.0).shape == _core.prox_group_l2(none, 1.0).shape == (0,)
+    assert _core.project_epigraph(none, none, 3.0)[1] == 3.0
+
+
+def test_zero_step_changes_nothing_and_zero_mass_gives_zero():
+    v = np.array([1.0, -2.0, 0.0, 2.0])
+    np.testing.assert_array_equal(_core.prox_group_linf(v, 0.0), v)
+    np.testing.assert_array_equal(_core.prox_group_l2(v, 0.0), v)
+    np.testing.assert_array_equal(_core.project_simplex(v, 0.0), 0 * v)
+    np.testing.assert_array_equal(_core.project_l1_ball(v, 0.0), np.zeros(4))
+
+
+def test_what_is_shrunk_away_is_exactly_zero():
+    v = np.array([0.1, -0.2, 0.05])
+    for got in [
+        _core.prox_group_linf(v, 0.36),
+        _core.prox_group_l2(v, 0.24),
+        _core.prox_group_linf(v, 0.37, np.array([0.9, 1.0, 1.0])),
+        _core.prox_group_l2(v, 0.24, np.array([1.0, 1.0, 1.1])),
+    ]:
+        assert (got == 0).all() and not np.signbit(got).any()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n", [1, 5, 300])
+def test_nan_and_infinity_neither_hang_nor_crash(bad, n):
+    for position in {0, n // 2, n - 1}:
+        v = np.linspace(-1, 1, n)
+        v[position] = bad
+        omega = np.linspace(0.5, 2, n)
+        outputs = [
+            _core.project_simplex(v, 1.0),
+            _core.project_l1_ball(v, 1.0),
+            _core.prox_group_l2(v, 0.1),
+            _core.prox_group_linf(v, 0.1),
+            _core.prox_group_l2(v, 0.1, omega),
+            _core.prox_group_linf(v, 0.1, omega),
+            _core.prox_hinge(v, 0 * omega, 1.0),
+            _core.project_epigraph(v, 0 * omega, 0.0)[0],
+        ]
+        assert all(out.shape == (n,) for out in outputs)
+        if np.isnan(bad):
+            assert all(np.isnan(out[position]) for out in outputs[1:7])
+
+
+def test_wrong_sizes_and_signs_are_named():
+    v = np.ones(3)
+    with pytest.raises(ValueError, match="margins has length 2 along its first axis, but y has 3"):
+        _core.prox_hinge(v, np.ones(2), 1.0)
+    with pytest.raises(ValueError, match="mass must be >= 0, but is -1"):
+        _core.project_simplex(v, -1.0)
+    with pytest.raises(ValueError, match="mass must be >= 0"):
+        _core.project_simplex_rows(np.ones((2, 3)), np.array([1.0, np.nan]))
+    with pytest.raises(ValueError, match=r"omega has length 1 .* v has 3"):
+        _core.prox_group_l2(v, 1.0, np.ones(1))
+    terms = {"l1_ratio": 0.5, "n_groups": 1, "per_class": False}
+    groups, omega = np.zeros(3, np.int32), np.ones(3)
+    with pytest.raises(ValueError, match="'sparse_group', but is 'l3'"):
+        _core.prox_penalty(np.ones((3, 1)), 1.0, "l3", groups=groups, omega=omega, **terms)
+    with pytest.raises(ValueError, match=r"groups\[2\] is 1, outside 0 .. 0"):
+        bad = np.array([0, 0, 1], np.int32)
+        _core.prox_penalty(np.ones((3, 1)), 1.0, "l1/l2", groups=bad, omega=omega, **terms)
+    with pytest.raises(ValueError, match="omega must be >= 0"):
+        _core.prox_penalty(np.ones((3, 1)), 1.0, "l1", groups=groups, omega=-omega, **terms)
