@@ -6,8 +6,8 @@ flows :math:`T_{ik} = Y_{ik} \exp(f_i \cdot (\beta_{y_i} - \beta_k))`, k off the
 :math:`\phi(\beta) = \sum T_{ik}`. For the intercept alone this is Osborne's balancing of the
 K x K matrix of class flows, and :math:`\phi` only depends on that matrix.
 
-:math:`|\phi'''|` is at most the largest change of an exponent times :math:`\phi''`, so the Newton
-step damped by log(1 + a)/a, a being that change, decreases :math:`\phi` with no line search.
+:math:`\phi''` grows along a step by at most exp(a), a being the largest increase of an exponent, so
+the Newton step damped by log(1 + a)/a decreases :math:`\phi` with no line search.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from sparsvm.problem import Problem
 
 EPS = float(np.finfo(np.float64).eps)
+# The equalities count as satisfied within this much times the mass-weighted mean of the absolute
+# column: the scale of the rounding floor of the objective.
+TOLERANCE = 64.0 * EPS
 # Class flows below this share of the largest are dropped: they are worth less than the rounding
 # of the others, and would leave the Newton systems singular.
 NEGLIGIBLE = 1e-13
 
 
 def balance(problem: Problem, flows: Floats) -> Floats:
-    """Return balanced flows near the given ones; all zero where that fails.
-
-    The equalities count as satisfied within 64 eps times the mass-weighted mean of the absolute
-    column, the scale of the rounding floor of the objective.
-    """
+    """Return balanced flows near the given ones; all zero where that fails."""
     y, K = problem.y, problem.n_classes
     if problem.fit_intercept:
         flows = _between_connected_classes(flows, y, K)
-    features = problem.penalty.free
-    if features.size == 0:
+    if not flows.any():
+        return flows
+    if problem.penalty.free.size == 0:
         class_flows = _class_flows(flows, y, K)
         if not _is_balanced(class_flows):
             exponents = _minimise(
@@ -49,19 +49,35 @@ def balance(problem: Problem, flows: Floats) -> Floats:
             flows = flows * np.exp(exponents)[y]
             class_flows = _class_flows(flows, y, K)
         residual = class_flows.sum(axis=0) - class_flows.sum(axis=1)
-        return flows if np.all(np.abs(residual) <= 64.0 * EPS) else np.zeros_like(flows)
-    columns = np.asarray(problem.design.gather_columns(features.astype(np.int32)))
-    if problem.fit_intercept:
-        columns = np.hstack([np.ones((problem.n, 1)), columns])
+        return flows if np.all(np.abs(residual) <= TOLERANCE) else np.zeros_like(flows)
+    return _balance_columns(problem, flows, _free_columns(problem))
+
+
+def _balance_columns(problem: Problem, flows: Floats, columns: Floats) -> Floats:
+    start = np.zeros((columns.shape[1], problem.n_classes))
+    for negligible in (NEGLIGIBLE, 1e-12, 1e-11, 1e-10):
+        flows = flows * np.exp(_minimise(columns, problem.y, flows, _column_hessian, start))
+        residual = columns.T @ problem.signed_dual(flows)
+        if np.all(np.abs(residual) <= TOLERANCE):
+            return flows
+        # Flows that no balance can contain fade out as beta runs off to infinity, until rounding
+        # stops it; without them the rest has a minimiser.
+        flows[flows <= negligible * flows.max(initial=0.0)] = 0.0
+    return np.zeros_like(flows)
+
+
+def _free_columns(problem: Problem) -> Floats:
+    """Columns whose equalities must hold, each divided by its mean absolute value."""
+    features = problem.penalty.free.astype(np.int32)
+    columns = np.asarray(problem.design.gather_columns(features))
     sizes = problem.mass @ np.abs(columns)
     columns = columns / np.where(sizes > 0.0, sizes, 1.0)
-    start = np.zeros((columns.shape[1], K))
-    flows = flows * np.exp(_minimise(columns, y, flows, _column_hessian, start))
-    residual = columns.T @ problem.signed_dual(flows)
-    return flows if np.all(np.abs(residual) <= 64.0 * EPS) else np.zeros_like(flows)
+    if problem.fit_intercept:
+        columns = np.hstack([np.ones((problem.n, 1)), columns])
+    return columns
 
 
-def _class_flows(flows: Floats, y: NDArray[np.int32], n_classes: int) -> Floats:
+def _class_flows(flows: Floats, y: NDArray[np.integer], n_classes: int) -> Floats:
     """Sum the flows of each true class: entry (z, k) is the flow from class z to class k."""
     order = np.argsort(y, kind="stable")
     present, starts = np.unique(y[order], return_index=True)
@@ -71,15 +87,21 @@ def _class_flows(flows: Floats, y: NDArray[np.int32], n_classes: int) -> Floats:
     return total
 
 
-def _between_connected_classes(flows: Floats, y: NDArray[np.int32], K: int) -> Floats:
+def _between_connected_classes(flows: Floats, y: NDArray[np.integer], K: int) -> Floats:
     """Drop flows between different strongly connected components: no multiple balances them."""
     class_flows = _class_flows(flows, y, K)
     arcs = class_flows > NEGLIGIBLE * class_flows.max(initial=0.0)
-    if arcs.sum() < K * (K - 1):
-        _, component = connected_components(arcs, directed=True, connection="strong")
-        arcs &= component[:, None] == component
-        flows = flows * arcs[y]
-    return flows
+    if _is_complete(arcs):
+        return flows
+    _, component = connected_components(arcs, directed=True, connection="strong")
+    kept: NDArray[np.bool_] = arcs & (component[:, None] == component)
+    return np.asarray(flows * kept[y])
+
+
+def _is_complete(arcs: NDArray[np.bool_]) -> bool:
+    """Whether all arcs are there: the usual case, in which looking for components is wasted."""
+    K = arcs.shape[0]
+    return bool(np.count_nonzero(arcs) == K * (K - 1))
 
 
 def _is_balanced(class_flows: Floats) -> bool:
@@ -117,35 +139,43 @@ def _minimise(
     """Return the exponents at the minimiser of phi, by damped Newton from ``beta`` (q, K)."""
     q, K = beta.shape
     support = flows > 0.0
-    arcs = _class_flows(flows, np.asarray(y, dtype=np.int32), K) > 0.0
-    _, component = connected_components(arcs, directed=False)
-    # Adding a constant to all classes of a component changes nothing: its first class stays put.
-    _, pinned = np.unique(component, return_index=True)
-    moving = np.setdiff1d(np.arange(K), pinned)
+    rows = np.arange(y.size)
+    moving = _moving_classes(_class_flows(flows, y, K) > 0.0)
     variables = (np.arange(q)[:, None] * K + moving).reshape(-1)
-    best, best_size = _exponents(columns, y, beta, support), np.inf
+    best, best_size, stalls = np.zeros_like(flows), np.inf, 0
     for _ in range(200):
         exponents = _exponents(columns, y, beta, support)
         scaled = flows * np.exp(exponents)
-        rows = np.arange(y.size)
-        scaled[rows, y] = -scaled.sum(axis=1)
+        total = scaled.sum(axis=1)
+        scaled[rows, y] = -total
         residual = (columns.T @ scaled).reshape(-1)[variables]
-        size = float(np.max(np.abs(residual), initial=0.0))
-        if size < best_size:
-            best, best_size = exponents, size
         scaled[rows, y] = 0.0
-        if size <= EPS * float(scaled.sum()) / 16.0:
+        size = float(np.max(np.abs(residual), initial=0.0)) / float(total.sum())
+        if size < best_size:
+            best, best_size, stalls = exponents, size, 0
+        else:
+            stalls += 1
+        # At rounding level the residual stops falling; then the best so far is the answer.
+        if size <= EPS or stalls > (1 if best_size <= 16.0 * EPS else 10):
             break
-        step = np.zeros(q * K)
-        step[variables] = _solve(
-            hessian(columns, y, scaled)[np.ix_(variables, variables)], residual
-        )
-        change = _exponents(columns, y, step.reshape(q, K), support)
-        furthest = float(np.max(np.abs(change), initial=0.0))
-        if not np.isfinite(furthest) or furthest <= EPS:
-            break
-        beta = beta + step.reshape(q, K) * (np.log1p(furthest) / furthest)
+        step = np.zeros((q, K))
+        hess = hessian(columns, y, scaled)[np.ix_(variables, variables)]
+        step.reshape(-1)[variables] = _solve(hess, residual)
+        growth = float(np.max(_exponents(columns, y, step, support), initial=0.0))
+        beta = beta + step * (np.log1p(growth) / growth if growth > 0.0 else 1.0)
     return best
+
+
+def _moving_classes(arcs: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """All classes but the first of each component.
+
+    Adding a constant to all classes of a component changes nothing, so its first class stays put.
+    """
+    if _is_complete(arcs):
+        return np.arange(1, arcs.shape[0])
+    _, component = connected_components(arcs, directed=False)
+    pinned = np.unique(component, return_index=True)[1]
+    return np.setdiff1d(np.arange(arcs.shape[0]), pinned)
 
 
 def _exponents(
@@ -153,7 +183,7 @@ def _exponents(
 ) -> Floats:
     scores = columns @ beta
     exponents = scores[np.arange(y.size), y][:, None] - scores
-    return np.where(support, np.clip(exponents, -700.0, 700.0), 0.0)
+    return np.where(support, np.clip(exponents, -300.0, 300.0), 0.0)
 
 
 def _class_hessian(columns: Floats, y: NDArray[np.integer], flows: Floats) -> Floats:
@@ -182,5 +212,5 @@ def _solve(H: Floats, right: Floats) -> Floats:
     diagonal = np.sqrt(np.diagonal(H))
     scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
     scaled = H * scale[:, None] * scale
-    solution, *_ = np.linalg.lstsq(scaled, scale * right, rcond=1e-14)
+    solution, *_ = np.linalg.lstsq(scaled, scale * right, rcond=None)
     return np.asarray(scale * solution)

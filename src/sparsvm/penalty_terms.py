@@ -253,14 +253,16 @@ class PenaltyTerms:
 
 
 def _euclidean(flat: Floats, starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> Floats:
-    """Euclidean norm of each segment, scaled where squares would leave the range of doubles."""
+    """Euclidean norm of each segment.
+
+    Only where the largest square would leave the range of doubles is every segment scaled first;
+    segments 1e150 times smaller than the largest entry may come out as 0.
+    """
     if flat.size == 0:
         return np.zeros(0)
     largest = float(np.max(np.abs(flat)))
     if 1e-140 < largest < 1e140 or largest == 0.0:
-        norms = np.sqrt(np.add.reduceat(flat * flat, starts))
-        if largest == 0.0 or float(norms.min()) > 1e-140:
-            return np.asarray(norms)
+        return np.asarray(np.sqrt(np.add.reduceat(flat * flat, starts)))
     peaks = np.maximum.reduceat(np.abs(flat), starts)
     scale = np.where(peaks > 0.0, peaks, 1.0)
     scaled = flat / np.repeat(scale, sizes)

@@ -131,6 +131,10 @@ class Problem:
                 f"The tilt has shape {self.tilt.shape} but the coefficients have shape "
                 f"{(self.n_outputs, self.d)}."
             )
+        if self.tilt is not None and np.any(self.tilt[:, self.penalty.free] != 0.0):
+            raise ValueError(
+                "The tilt must be zero on unpenalised features; there it could not be outweighed."
+            )
 
     @property
     def n(self) -> int:
