@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,15 +40,17 @@ class InteriorPoint(Solver):
         Newton steps allowed when the estimator's ``max_iter`` is None; 10 to 40 are usual.
     """
 
-    name = "interior_point"
+    name: ClassVar[str] = "interior_point"
 
     def __init__(self, max_iter: int = 200) -> None:
         self.max_iter = max_iter
 
     def unsupported(self, problem: Problem) -> str | None:
-        """Say why not: another loss, or factorisations too large."""
+        """Say why not: another loss, a penalty that is not convex, factorisations too large."""
         if not isinstance(problem.loss, Hinge):
             return "interior_point solves the hinge loss only."
+        if not problem.penalty.convex:
+            return "interior_point solves convex penalties only."
         need = 8 * (problem.n_classes + 2) * problem.n**2
         if need > MEMORY_LIMIT:
             return (

@@ -1,0 +1,65 @@
+"""What to tell users about a fit that is correct but probably not what they want."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from sparsvm.problem import Problem, Solution
+
+
+def advise(problem: Problem, solution: Solution, *, tol: float) -> None:
+    """Warn about a fit that did not converge and about one in which every weight is zero."""
+    if not solution.converged:
+        warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=4)
+    if not np.any(solution.coef):
+        warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=4)
+
+
+def _not_converged(solution: Solution, tol: float) -> str:
+    if solution.status == "max_iter":
+        remedy = "Raise max_iter, raise tol, scale the features, or use another solver."
+    else:
+        remedy = "Raise tol, scale the features, pass float64 data, or use another solver."
+    return (
+        f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) with "
+        f"a relative duality gap of {solution.relative_gap:.2g}, above tol={tol:g}: the "
+        f"objective may be that far from the optimum. {remedy}"
+    )
+
+
+def _all_zero(problem: Problem, solution: Solution) -> str:
+    bound = zero_bound(problem, solution)
+    text = f"Every weight is zero at alpha={problem.alpha:.4g}: the model predicts one class only. "
+    if bound is None:
+        return text + "No feature tells the classes apart."
+    return text + (
+        "The largest useful alpha (alpha_max) is smaller, at most about "
+        f"{bound:.4g}; choose an alpha well below that, or scale the features."
+    )
+
+
+def zero_bound(problem: Problem, solution: Solution) -> float | None:
+    """Bound alpha_max from above by the dual point of a fit that came out zero.
+
+    With W = 0 the dual value Σ Y_ik m_ik does not depend on alpha, so a dual point that proves
+    zero optimal at one alpha proves it at every alpha for which it stays feasible: wherever the
+    dual norm of XᵀỸ is at most alpha. That costs one product and is exact to the fit's own gap.
+
+    Returns
+    -------
+    float or None
+        The bound; None where no alpha would give a non-zero model.
+    """
+    terms = problem.penalty
+    correlations = problem.transposed(problem.signed_dual(solution.dual))
+    if terms.is_norm:
+        norm = terms.dual_norm(correlations)
+    else:
+        # Near zero the elastic net is its l1 part; a pure l2 penalty never gives zero weights.
+        largest = float(np.abs(correlations * terms.inverse_omega).max(initial=0.0))
+        norm = largest / terms.l1_ratio if terms.l1_ratio > 0 else 0.0
+    bound = min(float(norm), problem.alpha)
+    return bound if bound > 0.0 else None

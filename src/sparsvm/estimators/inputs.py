@@ -1,0 +1,175 @@
+"""Reading what users pass to ``fit`` and ``predict``: a sentence for everything wrong in it."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, validate_data
+
+Floats = npt.NDArray[np.float64]
+
+_READ: dict[str, Any] = {
+    "accept_sparse": ("csr", "csc"),
+    "accept_large_sparse": True,
+    "dtype": (np.float64, np.float32),
+}
+
+
+def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
+    """Validate the arguments of ``fit``; X comes back as it was unless it had to be converted."""
+    X, y = _validated(estimator, X, y=y)
+    check_classification_targets(y)
+    return X, y
+
+
+def read_samples(estimator: Any, X: Any) -> Any:
+    """Validate the argument of ``predict`` against the features seen in ``fit``."""
+    return _validated(estimator, X, reset=False)
+
+
+def _validated(estimator: Any, X: Any, **options: Any) -> Any:
+    try:
+        out = validate_data(estimator, X, **options, **_READ)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(
+            f"X must hold numbers, but it holds text ({error}). Encode text columns as numbers "
+            "first, for example with sklearn.preprocessing.OneHotEncoder."
+        ) from error
+    if "y" in options:
+        return _tidy(out[0]), out[1]
+    return _tidy(out)
+
+
+def _tidy(X: Any) -> Any:
+    """Check the index arrays of a sparse matrix; sum duplicate entries, on a copy."""
+    if not sp.issparse(X):
+        return X
+    try:
+        # Native code trusts the indices, and scipy itself checks only some of them.
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(
+            f"X is not a valid {X.format.upper()} matrix ({error}). Build it again from its "
+            "entries, for example through scipy.sparse.coo_array."
+        ) from error
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def read_per_sample(values: Any, n_samples: int, name: str) -> Floats | None:
+    """Validate one finite, non-negative number per sample; a single number stands for all.
+
+    Parameters
+    ----------
+    values : None, float or array-like of shape (n_samples,)
+        What the user passed.
+    n_samples : int
+        Number of rows of X.
+    name : str
+        The argument's name, for messages.
+    """
+    if values is None:
+        return None
+    if isinstance(values, Real):
+        values = np.full(n_samples, values, dtype=np.float64)
+    out: Floats = check_array(
+        values,
+        accept_sparse=False,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        allow_nd=True,
+        dtype=np.float64,
+        input_name=name,
+    )
+    if out.shape != (n_samples,):
+        raise ValueError(
+            f"{name} must hold one number for each of the {n_samples} rows of X, but it has "
+            f"shape {out.shape}."
+        )
+    if out.size and out.min() < 0:
+        raise ValueError(
+            f"{name} must not be negative, but its smallest value is {out.min():g}. Remove "
+            "those samples or set their value to zero."
+        )
+    return out
+
+
+def read_weights(sample_weight: Any, n_samples: int) -> Floats:
+    """Validate sample weights; None stands for ones."""
+    weight = read_per_sample(sample_weight, n_samples, "sample_weight")
+    if weight is None:
+        return np.ones(n_samples)
+    if not weight.any():
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number, but all "
+            f"{n_samples} are zero."
+        )
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total):
+        raise ValueError(
+            "The sum of sample_weight exceeds the range of floating-point numbers. Divide the "
+            "weights by a constant."
+        )
+    return weight
+
+
+def class_factors(class_weight: Any, labels: npt.NDArray[Any], totals: Floats) -> Floats:
+    """Return the factor by which the samples of each class are weighted.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict
+        "balanced" weighs class k by Σs / (K Σ_{i in k} s_i), so all classes count the same;
+        a dictionary maps labels to factors, and labels it leaves out have factor 1.
+    labels : ndarray of shape (K,)
+        The labels.
+    totals : ndarray of shape (K,)
+        Sum of the sample weights of each class, positive.
+    """
+    if class_weight is None:
+        return np.ones(labels.size)
+    if isinstance(class_weight, str):
+        return np.asarray(totals.sum() / (labels.size * totals))
+    known = labels.tolist()
+    unknown = [label for label in class_weight if label not in known]
+    missing = [label for label in known if label not in class_weight]
+    # A label more than y has is common (a fold without a rare class); together with one less
+    # it is a misspelt label.
+    if unknown and missing:
+        raise ValueError(
+            f"class_weight has the label {unknown[0]!r}, which y has not, and lacks "
+            f"{missing[0]!r}, which y has. The labels of y are {_listed(labels)}."
+        )
+    factors = np.array([class_weight.get(label, 1.0) for label in labels.tolist()], np.float64)
+    if not (np.isfinite(factors).all() and (factors >= 0).all()):
+        raise ValueError(
+            f"class_weight must hold finite numbers that are not negative, but it is "
+            f"{class_weight!r}."
+        )
+    return factors
+
+
+def require_two_classes(labels: npt.NDArray[Any]) -> None:
+    """Refuse a training set with fewer than two classes of positive weight."""
+    if labels.size >= 2:
+        return
+    found = f"only one class, {_listed(labels)}," if labels.size else "no class at all"
+    raise ValueError(
+        f"A classifier needs samples of at least two classes, but y has {found} among the "
+        "samples of positive weight."
+    )
+
+
+def _listed(labels: npt.NDArray[Any], limit: int = 10) -> str:
+    shown = ", ".join(repr(label) for label in labels.tolist()[:limit])
+    return shown if labels.size <= limit else f"{shown}, … ({labels.size} in all)"

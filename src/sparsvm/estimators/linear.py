@@ -1,0 +1,147 @@
+"""Prediction with a sparse linear model."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sparsvm.estimators.inputs import read_samples
+
+Self = TypeVar("Self", bound="SparseLinearClassifier")
+
+
+class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
+    """What fitted linear classifiers share: scores from the features that are used.
+
+    Nothing is kept beside the public attributes: the features in use are read from ``coef_`` at
+    each call, so an edited ``coef_`` counts at once.
+    """
+
+    coef_: Any
+    intercept_: Any
+    classes_: npt.NDArray[Any]
+    n_features_in_: int
+
+    @property
+    def selected_features_(self) -> npt.NDArray[np.intp]:
+        """Indices of the features that any class uses."""
+        return _columns_in_use(self.coef_)
+
+    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores of the classes, ``X coef_ᵀ + intercept_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            One score per class; with two classes the score of ``classes_[1]``, which is
+            predicted where it is positive.
+        """
+        check_is_fitted(self, "coef_")
+        coef, intercept = self._checked_coefficients()
+        X = read_samples(self, X)
+        scores = _scores(X, coef) + intercept
+        return np.asarray(scores.ravel() if scores.shape[1] == 1 else scores)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label with the highest score for each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        scores = self.decision_function(X)
+        numbers = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[numbers])
+
+    def sparsify(self: Self) -> Self:
+        """Store ``coef_`` as a scipy CSR matrix, which a model of few features fits into less.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        check_is_fitted(self, "coef_")
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self: Self) -> Self:
+        """Store ``coef_`` as a NumPy array again.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        check_is_fitted(self, "coef_")
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def _checked_coefficients(self) -> tuple[Any, npt.NDArray[Any]]:
+        """Return ``coef_`` and ``intercept_`` after checking that an edit left them usable."""
+        n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
+        coef = self.coef_.tocsr() if sp.issparse(self.coef_) else np.asarray(self.coef_)
+        intercept = np.asarray(self.intercept_)
+        expected = (n_outputs, self.n_features_in_)
+        for name, shape, wanted in (
+            ("coef_", coef.shape, [expected]),
+            ("intercept_", intercept.shape, [(n_outputs,), ()]),
+        ):
+            if shape not in wanted:
+                raise ValueError(
+                    f"{name} has shape {shape}, but this model of {len(self.classes_)} classes "
+                    f"and {self.n_features_in_} features needs {wanted[0]}. Restore {name} or "
+                    "fit again."
+                )
+        _require_finite("coef_", coef.data if sp.issparse(coef) else coef)
+        _require_finite("intercept_", intercept)
+        return coef, intercept
+
+
+def _require_finite(name: str, values: Any) -> None:
+    if values.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{name} holds values of type {values.dtype}, but numbers are needed. "
+            f"Restore {name} or fit again."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} contains NaN or infinite values. Restore {name} or fit again.")
+
+
+def _columns_in_use(coef: Any) -> npt.NDArray[np.intp]:
+    if sp.issparse(coef):
+        return np.unique(coef.tocoo().col[coef.tocoo().data != 0]).astype(np.intp)
+    return np.flatnonzero(np.any(np.asarray(coef) != 0, axis=0))
+
+
+def _scores(X: Any, coef: Any) -> npt.NDArray[Any]:
+    """Return X coefᵀ from the columns where coef is not zero."""
+    columns = _columns_in_use(coef)
+    # Gathering columns pays up to about half of them; beyond that the plain product is faster
+    # (10000 x 784 dense: 5 ms for 200 columns against 10 ms; CSR of density 0.002: 9 against 38).
+    if 2 * columns.size > X.shape[1]:
+        used = X
+    else:
+        coef = coef[:, columns]
+        gather = not sp.issparse(X) and X.flags.c_contiguous
+        # np.take is faster than indexing in C order and much slower in Fortran order.
+        used = np.take(X, columns, axis=1) if gather else X[:, columns]
+    weights = coef.toarray() if sp.issparse(coef) else coef
+    return np.asarray(used @ weights.T)

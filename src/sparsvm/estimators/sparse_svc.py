@@ -1,0 +1,326 @@
+"""The regularised sparse support vector classifier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sparsvm.estimators.advice import advise
+from sparsvm.estimators.linear import SparseLinearClassifier
+from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
+from sparsvm.losses import Loss, as_loss
+from sparsvm.penalties import PENALTIES, Penalty, as_penalty
+from sparsvm.problem import Control, Problem, Solution, Start, column_std
+from sparsvm.solvers import SOLVERS, as_solver, blas_threads, resolve
+
+# Rounding coefficients to float32 moves the objective by about 1e-7 of itself, so a smaller
+# relative gap cannot be promised for them.
+_FLOAT32_TOL = 1e-6
+
+
+class SparseSVC(SparseLinearClassifier):
+    r"""Multiclass support vector classifier that uses few features, with a proof of optimality.
+
+    Minimises, over one weight vector and one free intercept per class,
+
+    .. math::
+
+        \frac{1}{\sum_i s_i} \sum_i s_i \, \mathrm{loss}(y_i, W x_i + b)
+        + \alpha \, \mathrm{penalty}(W),
+
+    with all classes in one problem (for the hinge, that of Crammer and Singer). Two classes are
+    fitted with a single weight vector. The solution carries a duality gap: an upper bound on how
+    far its objective is from the optimum.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="hinge"
+        A name or an object of :mod:`sparsvm.losses`, such as ``Hinge(margin=2.0)`` or
+        ``Hinge(margin=costs)`` with one row of costs per true class, in the order of the sorted
+        labels of `y`.
+    penalty : str or Penalty, default="l1"
+        A name or an object of :mod:`sparsvm.penalties`: "l1", "l2", "elasticnet", "l1/l2",
+        "l1/linf", "sparse_group", or for example ``GroupL2(groups=5)``.
+    alpha : float or None, default=None
+        Strength of the penalty; None means 1 / (sum of the weights), the classical C = 1.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is never penalised.
+    class_weight : None, "balanced" or dict, default=None
+        Factors for the weights of the samples of each class; a label that the dictionary leaves
+        out has factor 1. "balanced" gives all classes the same total weight. A class whose
+        total weight is 0 is left out of the model and of ``classes_``.
+    solver : str or Solver, default="auto"
+        A name or an object of :mod:`sparsvm.solvers`; "auto" takes the fastest exact one.
+    tol : float, default=1e-4
+        Relative duality gap at which to stop, never below the rounding error of the objective;
+        at least 1e-6 for float32 data.
+    max_iter : int or None, default=None
+        Limit on the iterations; None is the solver's own.
+    warm_start : bool, default=False
+        Whether `fit` starts from the previous solution where classes and features are the same.
+    n_jobs : int or None, default=None
+        Number of BLAS threads during `fit`. None means 1, which is fastest on most problems.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the solvers that draw random numbers.
+    verbose : bool or int, default=False
+        Whether to print the progress.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Weights, in the floating-point type of the data.
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        Intercepts; they sum to zero for more than two classes.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels of positive weight.
+    alpha_ : float
+        Strength of the penalty that was used.
+    objective_ : float
+        Value of the objective at the solution.
+    dual_gap_ : float
+        Duality gap divided by the objective.
+    n_iter_ : int
+        Iterations of the solver.
+    result_ : Solution
+        Everything the solver returned: objectives, status, seconds, history. Its dual variables
+        belong to the distinct samples in canonical order.
+    selected_features_ : ndarray
+        Indices of the features that any class uses, read from ``coef_``.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC(penalty="l1/l2", alpha=0.05).fit(X, y)
+    >>> model.selected_features_
+    array([2, 3])
+    >>> bool(model.dual_gap_ <= 1e-4)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        # Names and objects are checked by as_loss, as_penalty and as_solver, which list the names.
+        "loss": "no_validation",
+        "penalty": "no_validation",
+        "alpha": [Interval(Real, 0, np.inf, closed="neither"), None],
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "solver": "no_validation",
+        "tol": [Interval(Real, 0, np.inf, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss = "hinge",
+        penalty: str | Penalty = "l1",
+        *,
+        alpha: float | None = None,
+        fit_intercept: bool = True,
+        class_weight: str | dict[Any, float] | None = None,
+        solver: Any = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None
+    ) -> SparseSVC:
+        """Fit the model; if it fails or is interrupted, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples: an array, a scipy CSR or CSC matrix (other formats are converted), or a
+            pandas or polars frame. float32 and float64 are kept, and X is not copied.
+        y : array-like of shape (n_samples,)
+            Labels of any type that sorts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights that are not negative; a sample of weight 2 counts like two samples, and one
+            of weight 0 not at all.
+        sample_margin : array-like of shape (n_samples,), default=None
+            One factor per sample, not negative, for the margin of the loss.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        loss, penalty = as_loss(self.loss), as_penalty(self.penalty)
+        if not (isinstance(self.solver, str) and self.solver == "auto"):
+            as_solver(self.solver)
+        threads = _threads(self.n_jobs)
+        with unchanged_on_error(self):
+            data = read_training_set(
+                self,
+                X,
+                y,
+                sample_weight=sample_weight,
+                sample_margin=sample_margin,
+                class_weight=self.class_weight,
+            )
+            with blas_threads(threads):
+                problem = self._problem(data, loss, penalty)
+                solution = self._solve(problem, data)
+            self._store(problem, data, solution)
+        advise(problem, solution, tol=self._tolerance(data.dtype))
+        return self
+
+    def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
+        n_classes = data.classes.size
+        n_outputs = 1 if n_classes == 2 else n_classes
+        mass = data.mass
+        chosen = np.ix_(data.label_numbers, data.label_numbers)
+        deviation = None
+        if penalty.needs_column_std:
+            deviation = column_std(data.design, mass)
+        return Problem(
+            design=data.design,
+            y=data.y,
+            mass=mass,
+            cost=loss.cost_matrix(data.n_labels)[chosen],
+            margin_scale=data.margin_scale,
+            n_classes=n_classes,
+            alpha=float(1.0 / data.weight.sum() if self.alpha is None else self.alpha),
+            loss=loss,
+            penalty=penalty.resolve(data.design.d, n_outputs, deviation),
+            fit_intercept=self.fit_intercept,
+        )
+
+    def _require_solvable(self, problem: Problem) -> None:
+        """Refuse a loss or penalty that no solver takes, in the terms of the parameters."""
+        known = problem.loss.name == "hinge" and problem.penalty.convex
+        if known or not isinstance(self.solver, str):
+            return
+        if all(kind().unsupported(problem) is not None for kind in SOLVERS.values()):
+            names = ", ".join(repr(name) for name, kind in PENALTIES.items() if kind.convex)
+            raise ValueError(
+                f"There is no solver for loss={self.loss!r} with penalty={self.penalty!r}; "
+                f"use loss='hinge' with one of the penalties {names}."
+            )
+
+    def _tolerance(self, dtype: np.dtype[Any]) -> float:
+        return max(self.tol, _FLOAT32_TOL) if dtype == np.float32 else self.tol
+
+    def _solve(self, problem: Problem, data: TrainingSet) -> Solution:
+        """Solve the problem and certify what the user will see: centred, in the data's type."""
+        tol = self._tolerance(data.dtype)
+        rounded = data.dtype == np.float32
+        control = Control(
+            # Half of the tolerance is left for the rounding of the coefficients.
+            tol=tol / 2 if rounded else tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            verbose=bool(self.verbose),
+        )
+        self._require_solvable(problem)
+        solver = resolve(self.solver, problem, control)
+        solution = solver.solve(problem, self._start(problem, data), control)
+        coef, intercept = solution.coef, solution.intercept
+        if problem.n_outputs > 1 and problem.loss.of_differences:
+            intercept = intercept - intercept.mean()
+        if rounded:
+            coef = coef.astype(np.float32).astype(np.float64)
+            intercept = intercept.astype(np.float32).astype(np.float64)
+        if np.array_equal(coef, solution.coef) and np.allclose(
+            intercept, solution.intercept, rtol=1e-15, atol=0.0
+        ):
+            return replace(solution, intercept=intercept)
+        return Solution.certify(
+            problem,
+            coef,
+            intercept,
+            solution.dual,
+            tol=tol,
+            n_iter=solution.n_iter,
+            seconds=solution.seconds,
+            history=solution.history,
+            solver=solution.solver,
+            status_if_not="stalled" if solution.converged else solution.status,
+        )
+
+    def _start(self, problem: Problem, data: TrainingSet) -> Start | None:
+        """Return the previous solution as a starting point, where one fits the problem."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
+        intercept = np.asarray(self.intercept_, dtype=np.float64)
+        if (
+            not np.array_equal(self.classes_, data.classes)
+            or coef.shape != (problem.n_outputs, problem.d)
+            or intercept.shape != (problem.n_outputs,)
+            or not (np.isfinite(coef).all() and np.isfinite(intercept).all())
+        ):
+            return None
+        return Start(
+            coef=coef.astype(np.float64),
+            intercept=intercept if self.fit_intercept else np.zeros_like(intercept),
+            dual=_rescaled(self.result_.dual, problem.mass, problem.n_classes),
+        )
+
+    def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
+        self.classes_ = data.classes
+        self.coef_ = solution.coef.astype(data.dtype)
+        self.intercept_ = solution.intercept.astype(data.dtype)
+        self.alpha_ = problem.alpha
+        self.objective_ = float(solution.objective)
+        self.dual_gap_ = float(solution.relative_gap)
+        self.n_iter_ = int(solution.n_iter)
+        self.result_ = solution
+
+
+def _rescaled(
+    dual: npt.NDArray[np.float64] | None, mass: npt.NDArray[np.float64], n_classes: int
+) -> npt.NDArray[np.float64] | None:
+    """Give the rows of an earlier dual point the masses of the present samples."""
+    if dual is None or dual.shape != (mass.size, n_classes):
+        return None
+    return np.asarray(dual * (mass / dual.sum(axis=1))[:, None])
+
+
+def _threads(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all processors.")
+    return int(joblib.effective_n_jobs(n_jobs))

@@ -1,0 +1,267 @@
+"""Everything a user can get wrong is answered in a sentence, before native code sees it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+
+from sparsvm import SparseSVC
+from sparsvm.losses import Hinge
+from sparsvm.penalties import L1, GroupL2, SparseGroup
+
+X, Y = load_iris(return_X_y=True)
+X, Y = X[::5], Y[::5]
+N, D = X.shape
+
+
+def spoiled(value):
+    """Return X with one entry replaced."""
+    bad = X.astype(type(value) if isinstance(value, str) else np.result_type(X, type(value)))
+    bad = bad.astype(object) if isinstance(value, str) else bad
+    bad[3, 1] = value
+    return bad
+
+
+def sparse_with_index(index, format):
+    """Return a sparse matrix one of whose indices points outside."""
+    matrix = sp.csr_matrix(X) if format == "csr" else sp.csc_matrix(X)
+    matrix.indices[5] = index
+    return matrix
+
+
+def sparse_with_broken_indptr():
+    matrix = sp.csr_matrix(X)
+    matrix.indptr[2] = matrix.indptr[4] + 1
+    return matrix
+
+
+DATA = {
+    "nan": (spoiled(np.nan), Y, "contains NaN"),
+    "inf": (spoiled(np.inf), Y, "contains infinity"),
+    "nan_sparse": (sp.csr_array(spoiled(np.nan)), Y, "contains NaN"),
+    "inf_csc": (sp.csc_array(spoiled(-np.inf)), Y, "contains infinity"),
+    "beyond_float32": (X.astype(np.float32) * np.float32(np.inf), Y, "contains infinity"),
+    "complex": (spoiled(1j), Y, "Complex data not supported"),
+    "text": (spoiled("long"), Y, r"must hold numbers, but it holds text.*'long'.*OneHotEncoder"),
+    "text_array": (np.full((N, D), "a"), Y, "must hold numbers, but it holds text"),
+    "one_dimension": (X[:, 0], Y, "Expected 2D array, got 1D array"),
+    "three_dimensions": (X[:, :, None], Y, "dim 3"),
+    "scalar": (3.0, Y, "Expected 2D array, got scalar array"),
+    "no_samples": (np.empty((0, D)), [], r"0 sample\(s\)"),
+    "no_features": (np.empty((N, 0)), Y, r"0 feature\(s\)"),
+    "no_features_sparse": (sp.csr_array((N, 0)), Y, r"0 feature\(s\)"),
+    "lengths": (X, Y[:-1], "inconsistent numbers of samples"),
+    "one_class": (X, np.zeros(N), r"at least two classes, but y has only one class, 0\.0,"),
+    "continuous": (X, X[:, 0], "Unknown label type: continuous"),
+    "two_columns_of_labels": (X, np.column_stack([Y, Y]), "y should be a 1d array"),
+    "nan_labels": (X, np.where(Y == 0, np.nan, Y), "contains NaN"),
+    "no_labels": (X, None, "requires y to be passed"),
+    "index_too_large_csr": (sparse_with_index(D, "csr"), Y, "not a valid CSR matrix"),
+    "index_negative_csr": (sparse_with_index(-1, "csr"), Y, "not a valid CSR matrix"),
+    "index_too_large_csc": (sparse_with_index(N, "csc"), Y, "not a valid CSC matrix"),
+    "indptr": (sparse_with_broken_indptr(), Y, "not a valid CSR matrix"),
+}
+
+
+@pytest.mark.parametrize("case", DATA)
+def test_bad_data_is_refused(case):
+    samples, labels, sentence = DATA[case]
+    with pytest.raises(ValueError, match=sentence):
+        SparseSVC().fit(samples, labels)
+
+
+WEIGHTS = {
+    "negative": (-1.0, "must not be negative, but its smallest value is -1"),
+    "nan": (np.nan, "contains NaN"),
+    "infinite": (np.inf, "contains infinity"),
+}
+
+
+@pytest.mark.parametrize("argument", ["sample_weight", "sample_margin"])
+@pytest.mark.parametrize("case", WEIGHTS)
+def test_bad_values_per_sample_are_refused(argument, case):
+    value, sentence = WEIGHTS[case]
+    values = np.ones(N)
+    values[4] = value
+    with pytest.raises(ValueError, match=f"{argument}.*{sentence}"):
+        SparseSVC().fit(X, Y, **{argument: values})
+
+
+@pytest.mark.parametrize("argument", ["sample_weight", "sample_margin"])
+@pytest.mark.parametrize("shape", [(N - 1,), (N, 2), (N, 1), (0,)])
+def test_wrong_lengths_per_sample_are_refused(argument, shape):
+    sentence = rf"{argument} must hold one number for each of the {N} rows of X, but it has shape"
+    with pytest.raises(ValueError, match=sentence):
+        SparseSVC().fit(X, Y, **{argument: np.ones(shape)})
+
+
+def test_weights_without_a_usable_sum_are_refused():
+    with pytest.raises(ValueError, match=f"at least one non-zero number, but all {N} are zero"):
+        SparseSVC().fit(X, Y, sample_weight=np.zeros(N))
+    with pytest.raises(ValueError, match="sum of sample_weight exceeds the range"):
+        SparseSVC().fit(X, Y, sample_weight=np.full(N, 1e308))
+
+
+def test_weights_that_leave_one_class_are_refused():
+    with pytest.raises(ValueError, match="at least two classes, but y has only one class, 1"):
+        SparseSVC().fit(X, Y, sample_weight=(Y == 1).astype(float))
+    with pytest.raises(ValueError, match="at least two classes, but y has only one class, 2"):
+        SparseSVC(class_weight={0: 0, 1: 0}).fit(X, Y)
+    with pytest.raises(ValueError, match="at least two classes, but y has no class at all"):
+        SparseSVC(class_weight={0: 0, 1: 0, 2: 0}).fit(X, Y)
+
+
+PARAMETERS = {
+    "alpha_negative": ({"alpha": -1.0}, "'alpha' parameter of SparseSVC must be"),
+    "alpha_zero": ({"alpha": 0}, "'alpha' parameter of SparseSVC must be"),
+    "alpha_nan": ({"alpha": np.nan}, "'alpha' parameter of SparseSVC must be"),
+    "alpha_infinite": ({"alpha": np.inf}, "'alpha' parameter of SparseSVC must be"),
+    "alpha_text": ({"alpha": "big"}, "'alpha' parameter of SparseSVC must be"),
+    "tol": ({"tol": -1e-3}, "'tol' parameter of SparseSVC must be"),
+    "max_iter": ({"max_iter": 0}, "'max_iter' parameter of SparseSVC must be"),
+    "fit_intercept": ({"fit_intercept": "yes"}, "'fit_intercept' parameter of SparseSVC must be"),
+    "n_jobs": ({"n_jobs": 0}, "n_jobs must not be 0"),
+    "class_weight": ({"class_weight": "even"}, "'class_weight' parameter of SparseSVC must be"),
+    "class_weight_negative": ({"class_weight": {0: -1}}, "class_weight must hold finite numbers"),
+    "class_weight_label": (
+        {"class_weight": {"0": 2.0}},
+        "class_weight has the label '0', which y has not, and lacks 0",
+    ),
+    "loss": ({"loss": "hinged"}, "'hinged'.*'hinge', 'squared_hinge', 'logistic'"),
+    "loss_object": ({"loss": 3}, "3.*'hinge', 'squared_hinge', 'logistic'"),
+    "penalty": ({"penalty": "lasso"}, "'lasso'.*'l1', 'l2', 'elasticnet', 'l1/l2'"),
+    "penalty_object": ({"penalty": None}, "None.*'l1', 'l2', 'elasticnet', 'l1/l2'"),
+    "solver": ({"solver": "newton"}, "'auto', 'interior_point'.*'newton'"),
+    "solver_object": ({"solver": object}, "'auto', 'interior_point'"),
+    "groups": ({"penalty": GroupL2(groups=[0, 1, 1])}, "3 labels.*4 features"),
+    "block": ({"penalty": GroupL2(groups=0)}, "block size must be at least 1"),
+    "groups_text": ({"penalty": GroupL2(groups="two")}, "groups must be None, a block size"),
+    "weights": ({"penalty": L1(weights=[1.0, 2.0])}, r"shape \(2,\).*4 features"),
+    "weights_negative": ({"penalty": L1(weights=[1, 1, 1, -1])}, "finite and not negative"),
+    "l1_ratio": ({"penalty": SparseGroup(l1_ratio=1.5)}, "l1_ratio between 0 and 1"),
+    "margin": ({"loss": Hinge(margin=-1.0)}, "finite and not negative"),
+    "cost_shape": ({"loss": Hinge(margin=np.ones((2, 2)))}, "2 x 2 but there are 3 classes"),
+    "cost_diagonal": ({"loss": Hinge(margin=np.ones((3, 3)))}, "zero on its diagonal"),
+}
+
+
+@pytest.mark.parametrize("case", PARAMETERS)
+def test_bad_parameters_are_refused(case):
+    parameters, sentence = PARAMETERS[case]
+    with pytest.raises(ValueError, match=sentence):
+        SparseSVC(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize("parameters", [{"loss": "logistic"}, {"penalty": "l0"}])
+def test_what_has_no_solver_is_refused_with_what_to_use(parameters):
+    sentence = "no solver for .* use loss='hinge' with one of the penalties 'l1', 'l2'"
+    with pytest.raises(ValueError, match=sentence):
+        SparseSVC(**parameters).fit(X, Y)
+
+
+def reference_scores(samples, **options):
+    return SparseSVC(tol=1e-8, **options).fit(samples, Y).decision_function(X)
+
+
+def test_duplicate_and_unsorted_sparse_entries_count_as_their_sum():
+    tidy = sp.csr_matrix(X)
+    rows = np.repeat(np.arange(N), 2 * D)
+    columns = np.tile(np.r_[np.arange(D)[::-1], np.arange(D)], N)
+    halves = np.column_stack([X[:, ::-1], X]).ravel() / 2
+    order = np.arange(0, N * 2 * D + 1, 2 * D)
+    messy = sp.csr_matrix((halves, columns, order), shape=(N, D))
+    assert messy.nnz == 2 * tidy.nnz
+    before = messy.data.copy(), messy.indices.copy()
+    np.testing.assert_allclose(reference_scores(messy), reference_scores(tidy), atol=1e-7)
+    np.testing.assert_array_equal(messy.data, before[0])
+    np.testing.assert_array_equal(messy.indices, before[1])
+    model = SparseSVC().fit(X, Y)
+    np.testing.assert_allclose(model.decision_function(messy), model.decision_function(X))
+    assert rows.size == messy.nnz
+
+
+def test_long_indices_are_accepted():
+    for kind in (sp.csr_matrix, sp.csc_matrix):
+        matrix = kind(X)
+        matrix.indices = matrix.indices.astype(np.int64)
+        matrix.indptr = matrix.indptr.astype(np.int64)
+        np.testing.assert_allclose(reference_scores(matrix), reference_scores(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_read_only_and_mapped_arrays_are_accepted_and_left_alone(tmp_path, order, dtype):
+    plain = np.asarray(X, dtype=dtype, order=order)
+    path = tmp_path / "X.bin"
+    mapped = np.memmap(path, dtype=dtype, mode="w+", shape=X.shape, order=order)
+    mapped[:] = plain
+    mapped.flush()
+    mapped = np.memmap(path, dtype=dtype, mode="r", shape=X.shape, order=order)
+    frozen = plain.copy(order="K")
+    frozen.flags.writeable = False
+    labels = Y.copy()
+    labels.flags.writeable = False
+    expected = SparseSVC().fit(plain, Y)
+    for samples in (mapped, frozen):
+        model = SparseSVC().fit(samples, labels)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+        np.testing.assert_array_equal(model.predict(samples), expected.predict(plain))
+        np.testing.assert_array_equal(samples, plain)
+
+
+TAMPERED = {
+    "wrong_shape": (lambda coef: coef[:, :-1], r"coef_ has shape \(3, 3\).*needs \(3, 4\)"),
+    "flat": (lambda coef: coef.ravel(), r"coef_ has shape \(12,\).*needs \(3, 4\)"),
+    "nan": (lambda coef: np.where(coef == coef.max(), np.nan, coef), "coef_ contains NaN"),
+    "text": (lambda coef: coef.astype(str), "coef_ holds values of type <U.*numbers are needed"),
+    "sparse_shape": (lambda coef: sp.csr_matrix(coef[1:]), r"coef_ has shape \(2, 4\)"),
+    "sparse_inf": (lambda coef: sp.csr_matrix(coef * np.inf), "coef_ contains NaN or infinite"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("case", TAMPERED)
+def test_tampered_coefficients_are_refused(case):
+    change, sentence = TAMPERED[case]
+    model = SparseSVC().fit(X, Y)
+    model.coef_ = change(model.coef_)
+    for method in (model.predict, model.decision_function):
+        with pytest.raises(ValueError, match=sentence):
+            method(X)
+
+
+def test_tampered_intercepts_are_refused():
+    model = SparseSVC().fit(X, Y)
+    model.intercept_ = np.zeros(2)
+    with pytest.raises(ValueError, match=r"intercept_ has shape \(2,\).*needs \(3,\)"):
+        model.predict(X)
+    model.intercept_ = np.array([0.0, np.inf, 0.0])
+    with pytest.raises(ValueError, match="intercept_ contains NaN or infinite"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("samples", "sentence"),
+    [
+        (X[:, :2], "X has 2 features, but SparseSVC is expecting 4 features"),
+        (X[0], "Expected 2D array, got 1D array"),
+        (spoiled(np.nan), "contains NaN"),
+        (spoiled("long"), "must hold numbers, but it holds text"),
+        (sparse_with_index(7, "csr"), "not a valid CSR matrix"),
+        (np.empty((0, D)), r"0 sample\(s\)"),
+    ],
+)
+def test_bad_data_is_refused_by_predict(samples, sentence):
+    model = SparseSVC().fit(X, Y)
+    with pytest.raises(ValueError, match=sentence):
+        model.predict(samples)
+
+
+def test_failed_fit_leaves_the_fitted_model_alone():
+    model = SparseSVC().fit(X, Y)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="at least two classes"):
+        model.fit(X[:, :2], np.zeros(N))
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[key] is before[key] for key in before)
+    assert model.n_features_in_ == D
