@@ -1,0 +1,106 @@
+"""The dual of a hinge problem, checked and valued by direct dense computation."""
+
+from __future__ import annotations
+
+from math import fsum
+
+import numpy as np
+from scipy.optimize import brentq
+
+from reference.oracles import dense, group_members
+
+
+def violations(problem, dual):
+    """How far ``dual`` is from feasible: the largest violation of each kind, by name.
+
+    Equalities are relative to the mean absolute column, the penalty's constraint to 1.
+    """
+    X, n, K = dense(problem), problem.n, problem.n_classes
+    signed = signed_dual(problem, dual)
+    found = {
+        "sign": max(0.0, -float(dual.min())),
+        "mass": max(abs(fsum(dual[i]) - problem.mass[i]) / problem.mass[i] for i in range(n)),
+        "intercept": 0.0,
+        "free features": 0.0,
+        "penalty": 0.0,
+    }
+    if problem.fit_intercept:
+        found["intercept"] = max(abs(fsum(signed[:, k])) for k in range(K))
+    for j in np.flatnonzero(problem.penalty.omega == 0.0):
+        size = fsum(problem.mass * np.abs(X[:, j])) or 1.0
+        worst = max(abs(fsum(X[:, j] * signed[:, k])) for k in range(K)) / size
+        found["free features"] = max(found["free features"], worst)
+    if problem.penalty.is_norm:
+        point = slope(problem, dual)
+        found["penalty"] = max(0.0, dual_norm(problem.penalty, point) - 1.0)
+    return found
+
+
+def signed_dual(problem, dual):
+    """The dual with minus the sum of the others in place of the true class's entry.
+
+    Subtracting the mass from that entry is the same but for a rounding of the size of the mass,
+    which would drown small flows.
+    """
+    signed = np.array(dual)
+    for i, true in enumerate(problem.y):
+        signed[i, true] = -fsum(np.delete(dual[i], true))
+    return signed
+
+
+def slope(problem, dual):
+    """``tilt - G / alpha``, the point at which the penalty's conjugate is taken."""
+    X, signed = dense(problem), signed_dual(problem, dual)
+    outputs = signed[:, 1:] if problem.n_classes == 2 else signed
+    point = np.array(
+        [
+            [-fsum(X[:, j] * outputs[:, k]) / problem.alpha for j in range(problem.d)]
+            for k in range(problem.n_outputs)
+        ]
+    )
+    return point if problem.tilt is None else point + problem.tilt
+
+
+def dual_norm(terms, point):
+    """The dual norm of a norm penalty, group by group; unpenalised features are left out."""
+    scaled = np.zeros_like(point)
+    kept = terms.omega > 0.0
+    scaled[:, kept] = point[:, kept] / terms.omega[kept]
+    flat = np.abs(scaled).reshape(-1)
+    if terms.kind == "l1":
+        return float(flat.max(initial=0.0))
+    blocks = [flat[members] for members in group_members(terms)]
+    if terms.kind == "l1/l2":
+        return max(float(np.linalg.norm(block)) for block in blocks)
+    if terms.kind == "l1/linf":
+        return max(fsum(block) for block in blocks)
+    return max(_sparse_group_root(block, terms.l1_ratio) for block in blocks)
+
+
+def _sparse_group_root(block, rho):
+    def excess(c):
+        return np.linalg.norm(np.maximum(block - rho * c, 0.0)) - (1.0 - rho) * c
+
+    top = float(np.linalg.norm(block))
+    # The norm itself is at most the Euclidean one; a little more guards against rounding.
+    return brentq(excess, 0.0, 1.01 * top, xtol=1e-15 * top, rtol=1e-14) if top > 0.0 else 0.0
+
+
+def dual_value(problem, dual):
+    """The dual objective: sum of margins times dual, minus alpha times the conjugate."""
+    terms, y = problem.penalty, problem.y
+    scale = np.ones(problem.n) if problem.margin_scale is None else problem.margin_scale
+    gain = fsum(
+        dual[i, k] * scale[i] * problem.cost[y[i], k]
+        for i in range(problem.n)
+        for k in range(problem.n_classes)
+    )
+    if terms.is_norm:
+        return gain
+    point, rho = slope(problem, dual), terms.l1_ratio
+    conjugate = 0.0
+    for j in np.flatnonzero(terms.omega > 0.0):
+        for k in range(problem.n_outputs):
+            excess = max(abs(point[k, j]) / terms.omega[j] - rho, 0.0)
+            conjugate += excess**2 / (2.0 * (1.0 - rho))
+    return gain - problem.alpha * conjugate

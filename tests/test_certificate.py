@@ -1,0 +1,308 @@
+"""The certificate brackets the optimum, whatever dual it is given.
+
+On each problem an independent solver finds the optimum. The bound promised: with the oracle's
+dual the relative gap is at most 1e-6 on at least 97 % of the problems (oracles solve badly scaled
+problems less accurately than that), and never is the optimum outside [dual, primal].
+"""
+
+import numpy as np
+import pytest
+
+import problems
+from reference import certificate as naive
+from reference import oracles
+from sparsvm.balance import balance
+from sparsvm.certificate import repaired_flows
+from sparsvm.design import make_design
+from sparsvm.losses import Hinge, Logistic
+from sparsvm.penalties import L1, L2, CappedL1
+from sparsvm.problem import Control, History, Problem, Solution
+
+PER_FAMILY = 24
+EPS = np.finfo(float).eps
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return [(name, problem, oracles.solve(problem)) for name, problem in problems.cases(PER_FAMILY)]
+
+
+def simplex(problem, rng, concentration=1.0):
+    rows = rng.gamma(concentration, size=(problem.n, problem.n_classes)) + 1e-300
+    return problem.mass[:, None] * rows / rows.sum(axis=1, keepdims=True)
+
+
+def random_simplex(problem, oracle, rng):
+    return simplex(problem, rng)
+
+
+def random_sparse(problem, oracle, rng):
+    return simplex(problem, rng, concentration=0.05)
+
+
+def perturbed(problem, oracle, rng):
+    noise = 10.0 ** rng.uniform(-8, -1)
+    return oracle.dual + noise * problem.mass[:, None] * rng.standard_normal(oracle.dual.shape)
+
+
+def damaged_entries(problem, oracle, rng):
+    return oracle.dual * (rng.random(oracle.dual.shape) < 0.7)
+
+
+def all_mass_off_class(problem, oracle, rng):
+    dual = np.repeat(problem.mass[:, None], problem.n_classes, axis=1)
+    dual[np.arange(problem.n), problem.y] = 0.0
+    return dual
+
+
+def zero_flows(problem, oracle, rng):
+    dual = np.zeros((problem.n, problem.n_classes))
+    dual[np.arange(problem.n), problem.y] = problem.mass
+    return dual
+
+
+def one_way_flows(problem, oracle, rng):
+    """Flows only from lower to higher classes: nothing can balance them."""
+    return problem.mass[:, None] * (np.arange(problem.n_classes) > problem.y[:, None])
+
+
+def disconnected_flows(problem, oracle, rng):
+    """Flows between classes 0 and 1 both ways, and one way out of class 2."""
+    classes = np.arange(problem.n_classes)
+    pair = (problem.y[:, None] < 2) & (classes < 2)
+    return problem.mass[:, None] * (pair | ((problem.y[:, None] == 2) & (classes == 0)))
+
+
+def wild_sizes(problem, oracle, rng):
+    return 10.0 ** rng.uniform(-200, 100, oracle.dual.shape)
+
+
+def not_numbers(problem, oracle, rng):
+    dual = np.array(oracle.dual)
+    dual[rng.random(dual.shape) < 0.3] = np.nan
+    dual[rng.random(dual.shape) < 0.1] = np.inf
+    dual[rng.random(dual.shape) < 0.1] = -1.0
+    return dual
+
+
+GUESSES = (
+    random_simplex,
+    random_sparse,
+    perturbed,
+    damaged_entries,
+    all_mass_off_class,
+    zero_flows,
+    one_way_flows,
+    disconnected_flows,
+    wild_sizes,
+    not_numbers,
+)
+
+
+def assert_brackets(name, problem, oracle, proof):
+    # The oracle's point is feasible, so its objective is an upper bound beyond doubt, and the
+    # value it reports is within its accuracy of the optimum.
+    above = oracles.objective(problem, oracle.coef, oracle.intercept)
+    slack = problem.floor(oracle.coef, oracle.intercept)
+    assert proof.dual_objective <= above + slack, name
+    assert proof.dual_objective <= oracle.value + 1e-7 * abs(oracle.value) + oracle.accuracy, name
+    assert proof.objective >= oracle.value - 1e-7 * abs(oracle.value) - oracle.accuracy, name
+
+
+def test_oracle_dual_gives_a_small_gap(solved):
+    wide = []
+    for name, problem, oracle in solved:
+        proof = problem.certificate(oracle.coef, oracle.intercept, oracle.dual)
+        assert_brackets(name, problem, oracle, proof)
+        expected = oracles.objective(problem, oracle.coef, oracle.intercept)
+        assert proof.objective == pytest.approx(expected, rel=1e-12, abs=proof.floor), name
+        # Where the optimum is zero there is no relative gap; the oracle's own accuracy counts.
+        if proof.gap > 1e-6 * abs(proof.objective) + 1e-9:
+            wide.append((name, proof.relative_gap))
+    assert len(wide) <= 0.03 * len(solved), wide
+
+
+@pytest.mark.parametrize("guess", GUESSES, ids=lambda guess: guess.__name__)
+def test_optimum_lies_between_dual_and_primal(solved, guess):
+    rng = np.random.default_rng(0)
+    for name, problem, oracle in solved:
+        shift = 10.0 ** rng.uniform(-6, 0)
+        W = oracle.coef * (1.0 + shift * rng.standard_normal(oracle.coef.shape))
+        b = oracle.intercept + problem.fit_intercept * shift * rng.standard_normal(
+            oracle.intercept.shape
+        )
+        proof = problem.certificate(W, b, guess(problem, oracle, rng))
+        assert_brackets(name, problem, oracle, proof)
+        assert proof.gap == max(proof.objective - proof.dual_objective, 0.0)
+
+
+@pytest.mark.parametrize("guess", GUESSES, ids=lambda guess: guess.__name__)
+def test_repaired_dual_is_feasible_and_worth_its_bound(solved, guess):
+    rng = np.random.default_rng(1)
+    for name, problem, oracle in solved[::3]:
+        proof = problem.certificate(oracle.coef, oracle.intercept, guess(problem, oracle, rng))
+        found = naive.violations(problem, proof.dual)
+        tilted = problem.tilt is not None
+        # A tilt on the edge of the dual ball passes within the rounding of G.
+        edge = 1e-9 if tilted else 4.0 * EPS
+        assert found["sign"] == 0.0, name
+        assert found["mass"] <= 1e-13, name
+        assert found["intercept"] <= 64.0 * EPS, name
+        assert found["free features"] <= 128.0 * EPS, name
+        assert found["penalty"] <= edge, name
+        value = naive.dual_value(problem, proof.dual)
+        scale = 1.0 + abs(value)
+        assert proof.dual_objective <= value + 1e-13 * scale, name
+        # Rounding up must not cost more than rounding.
+        assert proof.dual_objective >= value - 1e-9 * scale, name
+
+
+def test_feasible_optimal_dual_survives_the_repair_unchanged(solved):
+    for name, problem, oracle in solved[::3]:
+        first = problem.certificate(oracle.coef, oracle.intercept, oracle.dual)
+        again = problem.certificate(oracle.coef, oracle.intercept, first.dual)
+        assert again.dual_objective >= first.dual_objective - 1e-9 * abs(first.objective), name
+
+
+def test_balance_by_classes_and_by_columns_agree():
+    # A constant unpenalised feature demands exactly what the intercept demands.
+    rng = np.random.default_rng(3)
+    with_intercept = problems.make(5, problems.plain, penalty="l1")
+    X = np.hstack([oracles.dense(with_intercept), np.ones((with_intercept.n, 1))])
+    weights = np.append(np.ones(with_intercept.d), 0.0)
+    terms = L1(weights=weights).resolve(X.shape[1], with_intercept.n_outputs)
+    by_column = Problem(
+        design=make_design(X),
+        y=with_intercept.y,
+        mass=with_intercept.mass,
+        cost=with_intercept.cost,
+        n_classes=with_intercept.n_classes,
+        alpha=with_intercept.alpha,
+        loss=Hinge(),
+        penalty=terms,
+        fit_intercept=False,
+    )
+    flows = simplex(with_intercept, rng)
+    flows[np.arange(with_intercept.n), with_intercept.y] = 0.0
+    np.testing.assert_allclose(
+        balance(by_column, flows), balance(with_intercept, flows), rtol=1e-9, atol=1e-18
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 20])
+def test_balance_reaches_rounding_from_flows_of_very_different_size(n_classes):
+    rng = np.random.default_rng(n_classes)
+    n = 30 * n_classes
+    X, y = rng.standard_normal((n, 4)), np.repeat(np.arange(n_classes), 30).astype(np.int32)
+    problem = problem_of(X, y)
+    classes = 10.0 ** rng.uniform(-5, 0, (n_classes, n_classes))
+    flows = problem.mass[:, None] * classes[y] * rng.random((n, n_classes))
+    flows[np.arange(n), y] = 0.0
+    balanced = balance(problem, flows)
+    assert balanced.sum() > 1e-7
+    assert np.abs(problem.signed_dual(balanced).sum(axis=0)).max() <= 64.0 * EPS
+
+
+def problem_of(X, y, penalty=None, alpha=0.1, **options):
+    n_classes = int(y.max()) + 1
+    n_outputs = 1 if n_classes == 2 else n_classes
+    return Problem(
+        design=make_design(X),
+        y=y,
+        mass=np.full(y.size, 1.0 / y.size),
+        cost=Hinge().cost_matrix(n_classes),
+        n_classes=n_classes,
+        alpha=alpha,
+        loss=options.pop("loss", Hinge()),
+        penalty=(penalty or L1()).resolve(X.shape[1], n_outputs),
+        **options,
+    )
+
+
+def tiny():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    return problem_of(X, np.array([1, 1, 0, 0], dtype=np.int32))
+
+
+def test_hand_computed_gap_of_two_opposite_pairs():
+    # w = (1, 1), b = 0 classifies with margin exactly 1: the loss is 0, the penalty 2.
+    # Y = t on each off-true entry gives G = (-2t, -2t), so t = alpha / 2 and the dual is 4 t.
+    problem = tiny()
+    dual = np.full((4, 2), 0.125)
+    proof = problem.certificate(np.array([[1.0, 1.0]]), np.array([0.0]), dual)
+    assert proof.objective == pytest.approx(0.2, abs=1e-15)
+    assert proof.dual_objective == pytest.approx(0.2, rel=1e-14)
+    assert proof.within(1e-12)
+
+
+def test_no_dual_gives_the_bound_zero():
+    proof = tiny().certificate(np.zeros((1, 2)), np.zeros(1), None)
+    assert (proof.objective, proof.dual_objective, proof.gap) == (1.0, 0.0, 1.0)
+
+
+def test_gap_of_zero_margins_is_zero():
+    problem = problem_of(np.ones((4, 1)), np.array([0, 1, 2, 0], dtype=np.int32))
+    problem = Problem(**{**vars(problem), "cost": np.zeros((3, 3))})
+    proof = problem.certificate(np.zeros((3, 1)), np.zeros(3), None)
+    assert (proof.objective, proof.gap, proof.relative_gap) == (0.0, 0.0, 0.0)
+
+
+def test_infeasible_tilt_has_no_bound():
+    problem = problem_of(
+        np.eye(3), np.array([0, 1, 1], dtype=np.int32), tilt=np.array([[0.0, 1.5, 0.0]])
+    )
+    proof = problem.certificate(np.zeros((1, 3)), np.zeros(1), np.full((3, 2), 0.1))
+    assert proof.dual_objective == -np.inf
+    assert not proof.within(1e-4)
+
+
+def test_certificate_of_other_losses_is_refused_in_a_sentence():
+    problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), loss=Logistic())
+    with pytest.raises(ValueError, match="hinge loss with a convex penalty; got the loss 'logi"):
+        problem.certificate(np.zeros((3, 3)), np.zeros(3), None)
+    problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), CappedL1())
+    with pytest.raises(ValueError, match="the penalty 'capped_l1'"):
+        problem.certificate(np.zeros((3, 3)), np.zeros(3), None)
+
+
+def test_dual_of_the_wrong_shape_names_both_sizes():
+    with pytest.raises(ValueError, match=r"shape \(2, 2\).*4 samples and 2 classes"):
+        repaired_flows(tiny(), np.zeros((2, 2)))
+
+
+def test_solution_is_optimal_exactly_when_the_gap_meets_the_tolerance():
+    problem = tiny()
+    dual = np.full((4, 2), 0.125)
+    for scale, status in ((1.0, "optimal"), (1.2, "stalled")):
+        solution = Solution.certify(
+            problem,
+            scale * np.array([[1.0, 1.0]]),
+            np.array([0.0]),
+            dual,
+            tol=Control().tol,
+            n_iter=3,
+            seconds=0.1,
+            history=History.empty(),
+            solver="by hand",
+            status_if_not="stalled",
+        )
+        assert solution.status == status
+        assert solution.converged == (status == "optimal")
+        assert solution.gap == solution.objective - solution.dual_objective
+
+
+def test_repeating_a_sample_equals_doubling_its_weight():
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((9, 3)), (np.arange(9) % 3).astype(np.int32)
+    repeated = problem_of(np.vstack([X, X[:1]]), np.append(y, y[0]), L2())
+    mass = np.ones(9)
+    mass[0] = 2.0
+    weighted = Problem(**{**vars(problem_of(X, y, L2())), "mass": mass / 10.0})
+    W, b = rng.standard_normal((3, 3)), rng.standard_normal(3)
+    assert weighted.objective(W, b) == pytest.approx(repeated.objective(W, b), rel=1e-14)
+    dual = simplex(weighted, rng)
+    split = np.vstack([dual, dual[:1] / 2.0])
+    split[0] /= 2.0
+    assert weighted.certificate(W, b, dual).dual_objective == pytest.approx(
+        repeated.certificate(W, b, split).dual_objective, rel=1e-12
+    )
