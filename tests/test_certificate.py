@@ -164,6 +164,16 @@ def test_feasible_optimal_dual_survives_the_repair_unchanged(solved):
         assert again.dual_objective >= first.dual_objective - 1e-9 * abs(first.objective), name
 
 
+def test_any_flows_between_all_classes_give_a_positive_bound(solved):
+    rng = np.random.default_rng(2)
+    for name, problem, _ in solved:
+        # Unpenalised features may make every flow impossible, a tilt may make the bound negative.
+        if problem.penalty.free.size or problem.tilt is not None or not problem.margins().any():
+            continue
+        W, b = np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs)
+        assert problem.certificate(W, b, simplex(problem, rng)).dual_objective > 0.0, name
+
+
 def test_balance_by_classes_and_by_columns_agree():
     # A constant unpenalised feature demands exactly what the intercept demands.
     rng = np.random.default_rng(3)
