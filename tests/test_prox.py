@@ -335,7 +335,7 @@ def test_wrong_sizes_and_signs_are_named():
         _core.prox_group_l2(v, 1.0, np.ones(1))
     terms = {"l1_ratio": 0.5, "n_groups": 1, "per_class": False}
     groups, omega = np.zeros(3, np.int32), np.ones(3)
-    with pytest.raises(ValueError, match="'sparse_group', but is 'l3'"):
+    with pytest.raises(ValueError, match="sparse_group, but is 'l3'"):
         _core.prox_penalty(np.ones((3, 1)), 1.0, "l3", groups=groups, omega=omega, **terms)
     with pytest.raises(ValueError, match=r"groups\[2\] is 1, outside 0 .. 0"):
         bad = np.array([0, 0, 1], np.int32)

@@ -33,14 +33,6 @@ void expect_shape(const char* what, const Matrix& a, std::int64_t rows, std::int
                                 std::to_string(columns) + ") was expected.");
 }
 
-PenaltyKind parse_kind(const std::string& name) {
-  const char* names[] = {"l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"};
-  for (int i = 0; i < 6; ++i)
-    if (name == names[i]) return static_cast<PenaltyKind>(i);
-  throw std::invalid_argument("interior_point: unknown penalty kind '" + name +
-                              "'; the kinds are l1, l2, elasticnet, l1/l2, l1/linf, sparse_group.");
-}
-
 void check_range(const char* what, const Integers& a, std::int64_t limit) {
   for (std::size_t i = 0; i < a.shape(0); ++i)
     if (a.data()[i] < 0 || a.data()[i] >= limit)
@@ -76,7 +68,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   if (start_dual) expect_shape("start_dual", *start_dual, n, K);
   if (start_weights) expect_shape("start_weights", *start_weights, d, outputs);
 
-  const PenaltyKind parsed = parse_kind(kind);
+  const PenaltyKind parsed = penalty_kind(kind);
   Monitor monitor(callback);
   load_blas();
   InteriorPointResult result;

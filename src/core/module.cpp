@@ -8,4 +8,5 @@ NB_MODULE(_core, m) {
   sparsvm::bind_design(m);
   sparsvm::bind_interior_point(m);
   sparsvm::bind_prox(m);
+  sparsvm::bind_fbpd(m);
 }

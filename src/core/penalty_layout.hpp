@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "penalty_blocks.hpp"
+#include "penalty_kind.hpp"
 
 namespace sparsvm {
-
-enum class PenaltyKind : int { l1 = 0, l2 = 1, elasticnet = 2, group_l2 = 3, group_linf = 4, sparse_group = 5 };
 
 class PenaltyLayout {
  public:

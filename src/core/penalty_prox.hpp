@@ -9,22 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "penalty_kind.hpp"
 #include "prox.hpp"
 
 namespace sparsvm {
-
-enum class PenaltyKind { l1, l2, elasticnet, group_l2, group_linf, sparse_group };
-
-inline PenaltyKind penalty_kind(const std::string& name) {
-  if (name == "l1") return PenaltyKind::l1;
-  if (name == "l2") return PenaltyKind::l2;
-  if (name == "elasticnet") return PenaltyKind::elasticnet;
-  if (name == "l1/l2") return PenaltyKind::group_l2;
-  if (name == "l1/linf") return PenaltyKind::group_linf;
-  if (name == "sparse_group") return PenaltyKind::sparse_group;
-  throw std::invalid_argument("Penalty kind must be 'l1', 'l2', 'elasticnet', 'l1/l2', 'l1/linf' "
-                              "or 'sparse_group', but is '" + name + "'.");
-}
 
 /// prox of step·base(ω∘W) for W of size d x K, row-major ("feature-major").
 ///
@@ -51,6 +39,7 @@ class PenaltyProx {
     gathered_omega_.resize(static_cast<std::size_t>(entries));
   }
 
+  std::int64_t outputs() const { return outputs_; }
   /// Groups, or features where the penalty is a sum over entries: what `apply` counts by.
   std::int64_t parts() const { return separable() ? d_ : std::ssize(first_) - 1; }
   /// The feature at which a part starts, where parts are ranges of consecutive features.

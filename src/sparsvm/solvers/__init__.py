@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
 from sparsvm.solvers.threads import blas_threads
 
 __all__ = [
     "AUTO",
+    "FBPD",
     "SOLVERS",
     "InteriorPoint",
     "Solver",

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
 
 if TYPE_CHECKING:
     from sparsvm.problem import Control, Problem
 
-SOLVERS: dict[str, type[Solver]] = {InteriorPoint.name: InteriorPoint}
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (InteriorPoint, FBPD)}
 
 
 class Rule(NamedTuple):
@@ -25,6 +26,7 @@ class Rule(NamedTuple):
 # Read from the top: the first rule that applies, with a solver that can solve the problem, wins.
 AUTO: tuple[Rule, ...] = (
     Rule("interior_point", lambda problem, control: True, "exact and fast while n² fits in memory"),
+    Rule("fbpd", lambda problem, control: True, "needs memory for the data and little else"),
 )
 
 

@@ -1,0 +1,330 @@
+"""FBPD against Algorithm 1 written out, against oracles, and its manners."""
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris, load_wine
+
+import problems
+from reference import fbpd as twin
+from reference import oracles
+from sparsvm import _core
+from sparsvm.design import make_design
+from sparsvm.losses import Hinge, Ramp
+from sparsvm.penalties import as_penalty
+from sparsvm.problem import Control, Problem, Start
+from sparsvm.solvers import FBPD, as_solver, resolve
+from sparsvm.solvers.fbpd import step_sizes
+
+FAMILY_NAMES = [family.__name__ for family in problems.FAMILIES]
+# Off centre or at such scales a first-order method gets nowhere; its single iterations are compared
+# all the same.
+HOPELESS = {"column_scales", "sample_weights", "separable"}
+
+
+def standardised(load):
+    data = load()
+    X = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
+    return np.ascontiguousarray(X), data.target.astype(np.int32)
+
+
+def hinge_problem(X, y, penalty, alpha=0.05):
+    K = int(y.max()) + 1
+    return Problem(
+        design=make_design(X),
+        y=y,
+        mass=np.full(y.size, 1 / y.size),
+        cost=Hinge().cost_matrix(K),
+        n_classes=K,
+        alpha=alpha,
+        loss=Hinge(),
+        penalty=as_penalty(penalty).resolve(X.shape[1], 1 if K == 2 else K, None),
+    )
+
+
+# ---------------------------------------------------------------- the algorithm
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("family", problems.FAMILIES, ids=FAMILY_NAMES)
+@pytest.mark.parametrize("penalty", problems.PENALTIES)
+def test_iterates_are_those_of_algorithm_1(family, penalty):
+    problem = problems.make(7 if penalty == "l1" else 4, family, penalty)
+    X = oracles.dense(problem)
+    tau, sigma = step_sizes(problem)
+    method = FBPD()._method(problem)
+    x = twin.start(problem)
+    for _ in range(15):
+        x = twin.step(problem, X, x, tau, sigma)
+        assert method.run(1) == 1
+        W, b, Y = method.last()
+        size = max(np.abs(x.W).max(), np.abs(x.b).max(), tau * np.abs(X).max())
+        np.testing.assert_allclose(W, x.W, rtol=1e-9, atol=1e-11 * size)
+        np.testing.assert_allclose(b, x.b, rtol=1e-9, atol=1e-11 * size)
+        np.testing.assert_allclose(Y, x.Y, rtol=1e-9, atol=1e-11 * problem.mass.max())
+
+
+@pytest.mark.native
+def test_the_mean_is_that_of_every_fourth_iterate_in_the_window():
+    method = FBPD()._method(problems.make(1))
+    method.run(6)
+    method.forget()
+    collected = []
+    for iteration in range(7, 20):
+        method.run(1)
+        if iteration % 4 == 0:
+            collected.append(method.last())
+    for got, expected in zip(method.mean(), zip(*collected, strict=True), strict=True):
+        np.testing.assert_allclose(got, np.mean(expected, axis=0), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.native
+def test_one_run_equals_many_short_ones():
+    problem = problems.make(3)
+    one, many = FBPD()._method(problem), FBPD()._method(problem)
+    one.run(40)
+    for _ in range(8):
+        many.run(5)
+    for a, b in zip(one.last(), many.last(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_norm_estimate_is_an_upper_bound_and_tight(intercept):
+    rng = np.random.default_rng(0)
+    for n, d in [(1, 1), (30, 4), (5, 200), (60, 60)]:
+        X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3, d) + rng.normal()
+        full = np.hstack([X, np.ones((n, 1))]) if intercept else X
+        exact = np.linalg.norm(full, 2)
+        for design in (make_design(X), make_design(sp.csr_matrix(X))):
+            assert exact <= _core.operator_norm(design, intercept) <= 1.0101 * exact
+    assert _core.operator_norm(make_design(np.zeros((3, 2))), False) == 0.0
+
+
+def test_step_sizes_fill_the_bound_and_keep_the_ratio():
+    for seed in range(4):
+        problem = problems.make(seed)
+        X = np.hstack([oracles.dense(problem), np.ones((problem.n, 1))])
+        outputs = np.eye(problem.n_outputs) if problem.n_classes > 2 else np.array([[0.0], [1.0]])
+        centred = outputs - outputs.mean(axis=0)
+        norm = np.linalg.norm(X, 2) * np.linalg.norm(centred, 2)
+        tau, sigma = step_sizes(problem, ratio=7.0)
+        assert tau / sigma == pytest.approx(7.0)
+        assert 0.97 <= tau * sigma * norm**2 <= 1.0 + 1e-12
+
+
+# ---------------------------------------------------------------- solutions
+
+
+@pytest.mark.parametrize("penalty", problems.PENALTIES)
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_real_data_are_solved_to_tolerance(load, penalty):
+    problem = hinge_problem(*standardised(load), penalty)
+    solution = FBPD().solve(problem, None, Control(tol=1e-3, max_iter=20_000))
+    assert solution.converged and solution.n_iter < 20_000
+    optimum = oracles.solve(problem).value
+    slack = 1e-6 * optimum
+    assert solution.dual_objective <= optimum + slack
+    assert optimum - slack <= solution.objective <= optimum * (1 + 1e-3) + slack
+
+
+@pytest.mark.parametrize("family", problems.FAMILIES, ids=FAMILY_NAMES)
+@pytest.mark.parametrize("penalty", problems.PENALTIES)
+def test_random_problems_are_bracketed_by_the_certificate(family, penalty):
+    problem = problems.make(2, family, penalty)
+    control = Control(tol=1e-3, max_iter=200 if family.__name__ in HOPELESS else 60_000)
+    solution = FBPD().solve(problem, None, control)
+    oracle = oracles.solve(problem)
+    slack = max(10 * oracle.accuracy, 1e-6 * abs(oracle.value), solution.floor)
+    assert solution.dual_objective - slack <= oracle.value <= solution.objective + slack
+    assert solution.converged or family.__name__ in HOPELESS
+
+
+def test_two_classes_are_solved_with_one_vector():
+    X, y = standardised(load_wine)
+    problem = hinge_problem(X, (y == 1).astype(np.int32), "l1", alpha=0.02)
+    solution = FBPD().solve(problem, None, Control(tol=1e-3, max_iter=20_000))
+    assert solution.coef.shape == (1, 13) and solution.dual.shape == (178, 2)
+    assert solution.converged
+    assert solution.objective == pytest.approx(oracles.solve(problem).value, rel=1e-3)
+
+
+def test_coefficients_are_exactly_sparse_and_intercepts_sum_to_zero():
+    problem = hinge_problem(*standardised(load_wine), "l1", alpha=0.1)
+    solution = FBPD().solve(problem, None, Control(tol=1e-4, max_iter=50_000))
+    oracle = oracles.solve(problem)
+    assert solution.converged
+    assert np.count_nonzero(solution.coef) <= np.count_nonzero(np.abs(oracle.coef) > 1e-9) + 2
+    assert abs(solution.intercept.sum()) <= 1e-14
+    huge = replace(problem, alpha=1e3)
+    assert not FBPD().solve(huge, None, Control(tol=1e-3, max_iter=5000)).coef.any()
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2"])
+def test_storage_and_precision_do_not_matter(penalty):
+    X, y = standardised(load_iris)
+    X = X.astype(np.float32).astype(float)  # so that float32 holds the same numbers
+    order = np.random.default_rng(0).permutation(y.size)
+    back = np.argsort(order)
+    forms = [X, np.asfortranarray(X), X.astype(np.float32), sp.csr_matrix(X), sp.csc_matrix(X)]
+    designs = [make_design(form) for form in forms] + [make_design(X[order], rows=back)]
+    base = hinge_problem(X, y, penalty)
+    control = Control(tol=1e-3, max_iter=20_000)
+    reference = FBPD().solve(base, None, control)
+    for design in designs:
+        solution = FBPD().solve(replace(base, design=design), None, control)
+        assert solution.n_iter == reference.n_iter
+        np.testing.assert_allclose(solution.coef, reference.coef, rtol=1e-6, atol=1e-9)
+
+
+def test_the_answer_is_the_same_bit_for_bit_every_time():
+    problem = problems.make(5)
+    control = Control(tol=1e-3, max_iter=3000)
+    one, two = (FBPD().solve(problem, None, control) for _ in range(2))
+    np.testing.assert_array_equal(one.coef, two.coef)
+    np.testing.assert_array_equal(one.dual, two.dual)
+
+
+# ---------------------------------------------------------------- stopping
+
+
+def test_the_papers_rule_stops_at_the_first_small_change():
+    problem = problems.make(0, penalty="l1/l2")
+    tol = 1e-3
+    solution = FBPD(stopping="change").solve(problem, None, Control(tol=tol, max_iter=10_000))
+    X, (tau, sigma) = oracles.dense(problem), step_sizes(problem)
+    x, n_iter, change = twin.start(problem), 0, np.inf
+    while not change <= tol:
+        last, x = x, twin.step(problem, X, x, tau, sigma)
+        n_iter, change = n_iter + 1, twin.change(last, x)
+    assert solution.n_iter == n_iter
+    np.testing.assert_allclose(solution.coef, x.W.T, rtol=1e-6, atol=1e-9)
+    assert solution.status == ("optimal" if solution.relative_gap <= tol else "stalled")
+
+
+def test_the_papers_rule_does_not_take_the_start_for_the_end():
+    problem = hinge_problem(*standardised(load_iris), "l1")
+    control = Control(tol=1e-4, max_iter=20_000)
+    solution = FBPD(stopping="change").solve(problem, None, control)
+    assert solution.coef.any() and solution.n_iter > 10
+    zero = FBPD(stopping="change").solve(replace(problem, alpha=1e3), None, control)
+    assert zero.n_iter < 20_000 and not zero.coef.any()
+
+
+def test_max_iter_is_kept_and_reported():
+    problem = problems.make(0)
+    for limit in (1, 7, 130):
+        solution = FBPD().solve(problem, None, Control(tol=1e-12, max_iter=limit))
+        assert (solution.n_iter, solution.status) == (limit, "max_iter")
+        assert np.isfinite(solution.gap)
+
+
+def test_a_solution_as_start_is_recognised_at_once():
+    problem = hinge_problem(*standardised(load_iris), "l1/l2")
+    control = Control(tol=1e-3, max_iter=20_000)
+    first = FBPD().solve(problem, None, control)
+    again = FBPD().solve(problem, Start(first.coef, first.intercept, first.dual), control)
+    assert first.n_iter > 0 and again.n_iter == 0 and again.converged
+    np.testing.assert_array_equal(again.coef, first.coef)
+    without_dual = FBPD().solve(problem, Start(first.coef, first.intercept), control)
+    assert without_dual.converged
+
+
+def test_the_history_runs_forward_and_its_gap_never_grows():
+    problem = hinge_problem(*standardised(load_iris), "l1")
+    solution = FBPD(check_every=10).solve(problem, None, Control(tol=1e-3, max_iter=20_000))
+    history = solution.history
+    assert (np.diff(history.iteration) > 0).all() and history.iteration[-1] == solution.n_iter
+    assert (np.diff(history.seconds) >= 0).all() and (np.diff(history.gap) <= 0).all()
+    assert history.gap[-1] == pytest.approx(solution.gap, rel=1e-6)
+    assert history.nonzeros[-1] == np.count_nonzero(solution.coef)
+
+
+def test_verbose_prints_progress(capsys):
+    FBPD().solve(problems.make(0), None, Control(tol=1e-3, max_iter=100, verbose=True))
+    assert capsys.readouterr().out.startswith("fbpd: iteration")
+
+
+# ---------------------------------------------------------------- manners
+
+
+def test_what_it_cannot_solve_is_refused_in_a_sentence():
+    problem = problems.make(0)
+    ramp = replace(problem, loss=Ramp())
+    with pytest.raises(ValueError, match="fbpd solves the hinge loss only"):
+        resolve("fbpd", ramp, Control())
+    capped = as_penalty("capped_l1").resolve(problem.d, problem.n_outputs, None)
+    with pytest.raises(ValueError, match="fbpd needs a convex penalty"):
+        resolve("fbpd", replace(problem, penalty=capped), Control())
+    assert as_solver("fbpd") == FBPD()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"stopping": "gab"}, "stopping must be one of 'gap', 'change', but 'gab'"),
+        ({"ratio": 0.0}, "ratio must be positive"),
+        ({"check_every": 0}, "check_every must be at least 1"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+    ],
+)
+def test_bad_options_are_named(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        FBPD(**options).solve(problems.make(0), None, Control())
+
+
+@pytest.mark.native
+def test_wrong_sizes_are_named():
+    problem = problems.make(0)
+    method = FBPD()._method(problem)
+    W, b, Y = method.last()
+    with pytest.raises(ValueError, match=r"weights has shape .* but must have shape"):
+        method.start(W[:-1], b, Y)
+    with pytest.raises(ValueError, match=r"dual has shape .* but must have shape"):
+        method.start(W, b, Y[:, :-1])
+
+
+INTERRUPTED = """
+import sys, time
+import numpy as np
+from sparsvm.design import make_design
+from sparsvm.losses import Hinge
+from sparsvm.penalties import L1
+from sparsvm.problem import Control, Problem
+from sparsvm.solvers import FBPD
+
+rng = np.random.default_rng(0)
+n, d, K = 2000, 300, 4
+problem = Problem(
+    design=make_design(rng.normal(size=(n, d))), y=rng.integers(0, K, n).astype(np.int32),
+    mass=np.full(n, 1 / n), cost=Hinge().cost_matrix(K), n_classes=K, alpha=1e-3, loss=Hinge(),
+    penalty=L1().resolve(d, K, None),
+)
+print("ready", flush=True)
+try:
+    FBPD(check_every=10**9).solve(problem, None, Control(tol=1e-15, max_iter=10**9))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_ends_a_running_solve():
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1.0)  # well inside the native loop
+        process.send_signal(signal.SIGINT)
+        sent = time.perf_counter()
+        answer = process.stdout.readline()
+        waited = time.perf_counter() - sent
+        process.wait(10)
+    assert answer == "interrupted\n"
+    assert waited < 2.0  # 0.1 s as a rule; a loaded machine must not fail the test
