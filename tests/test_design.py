@@ -118,20 +118,23 @@ def test_empty_and_single_shapes_agree_with_numpy(storage, shape):
     check_against_numpy(make_design(STORAGES[storage](A)), A)
 
 
-@pytest.mark.parametrize("shape", [(700, 300), (3, 40000), (70000, 9)])
-@pytest.mark.parametrize("storage", ALL)
-def test_shapes_of_several_blocks_agree_with_numpy(storage, shape):
+@pytest.mark.parametrize("K", [1, 3])
+@pytest.mark.parametrize("shape", [(1001, 301), (7, 40003), (70001, 9)])
+@pytest.mark.parametrize("storage", [*ALL, "centred C", "centred F"])
+def test_shapes_of_several_blocks_agree_with_numpy(storage, shape, K):
     A = random_matrix(*shape, np.float32, density=0.1)
     rows = random_rows("permuted", shape[0])
-    design, B = make_design(STORAGES[storage](A), rows), seen(A, rows)
     rng = np.random.default_rng(0)
-    W, Y = rng.normal(size=(shape[1], 3)), rng.normal(size=(shape[0], 3))
-    np.testing.assert_allclose(design.scores(W), B @ W, atol=1e-10)
-    np.testing.assert_allclose(design.transposed(Y), B.T @ Y, atol=1e-10)
+    center = rng.normal(size=shape[1]) if "centred" in storage else None
+    design = make_design(STORAGES[storage.split()[-1]](A), rows, center=center)
+    B = seen(A, rows) - (0.0 if center is None else center)
+    W, Y = rng.normal(size=(shape[1], K)), rng.normal(size=(shape[0], K))
+    np.testing.assert_allclose(design.scores(W), B @ W, atol=1e-9)
+    np.testing.assert_allclose(design.transposed(Y), B.T @ Y, atol=1e-9)
     features = rng.permutation(shape[1])[:500].astype(np.int32)
     np.testing.assert_array_equal(design.gather_columns(features), B[:, features])
     np.testing.assert_allclose(
-        design.transposed_subset(features, Y), B[:, features].T @ Y, atol=1e-10
+        design.transposed_subset(features, Y), B[:, features].T @ Y, atol=1e-9
     )
 
 
@@ -146,6 +149,15 @@ def test_centring_is_subtracting_the_vector_from_every_row(storage, dtype, rows_
     check_against_numpy(design, seen(A, rows) - center)
 
 
+@pytest.mark.parametrize("storage", DENSE)
+def test_a_new_centre_replaces_the_old_one(storage):
+    A = random_matrix(12, 5)
+    design = make_design(STORAGES[storage](A), center=np.ones(5))
+    design.scores(np.ones((5, 1)))
+    design.set_center(np.full(5, 2.0))
+    check_against_numpy(design, A - 2.0)
+
+
 @pytest.mark.parametrize("storage", SPARSE)
 def test_centring_a_sparse_matrix_is_refused(storage):
     with pytest.raises(ValueError, match="sparse design cannot be centred"):
@@ -153,7 +165,7 @@ def test_centring_a_sparse_matrix_is_refused(storage):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(40, 23), (600, 150), (5000, 7), (30, 2000)])
+@pytest.mark.parametrize("shape", [(40, 23), (600, 150), (9001, 31), (131, 2003)])
 @pytest.mark.parametrize("storage", ALL)
 def test_results_do_not_depend_on_the_users_row_order_to_the_last_bit(storage, shape, dtype):
     n, d = shape
@@ -427,6 +439,11 @@ def test_the_users_data_are_not_copied_where_that_is_promised():
     for storage in DENSE:
         design = make_design(STORAGES[storage](A), rows)
         check_against_numpy(design, A[rows])
+        assert design.companion_bytes == A.nbytes < 2**21
+    large = random_matrix(600, 500)
+    for storage in DENSE:
+        design = make_design(STORAGES[storage](large), random_rows("permuted", 600))
+        check_against_numpy(design, large[random_rows("permuted", 600)])
         assert design.companion_bytes == 0
     csr = make_design(sp.csr_array(A), rows)
     csr.scores(W), csr.transposed(Y), csr.scores_subset(features, W[:4]), csr.column_stats()

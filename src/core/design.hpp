@@ -13,8 +13,10 @@
 // unread; a NaN there does not reach the result.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,6 +49,33 @@ class Workspace {
  private:
   std::unique_ptr<double[]> raw_;
   double* data_;
+};
+
+/// Built at most once, by whichever thread comes first.
+template <typename T>
+class Lazy {
+ public:
+  template <typename Build>
+  const T& get(Build build) {
+    const T* ready = ready_.load(std::memory_order_acquire);
+    if (ready) return *ready;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!value_) {
+      value_ = std::make_unique<const T>(build());
+      ready_.store(value_.get(), std::memory_order_release);
+    }
+    return *value_;
+  }
+  void reset() {
+    ready_.store(nullptr);
+    value_.reset();
+  }
+  const T* peek() const { return ready_.load(std::memory_order_acquire); }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<const T> value_;
+  std::atomic<const T*> ready_{nullptr};
 };
 
 class Design {

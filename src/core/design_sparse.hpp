@@ -9,9 +9,7 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <mutex>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -67,32 +65,14 @@ CompressedCopy<T> turn(const Compressed<T>& in, RowMap majors, int64_t minors) {
   return out;
 }
 
-/// Built at most once, by whichever thread comes first.
-template <typename T>
-class Lazy {
- public:
-  template <typename Build>
-  const T& get(Build build) {
-    const T* ready = ready_.load(std::memory_order_acquire);
-    if (ready) return *ready;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!value_) {
-      value_ = std::make_unique<const T>(build());
-      ready_.store(value_.get(), std::memory_order_release);
-    }
-    return *value_;
-  }
-  const T* peek() const { return ready_.load(std::memory_order_acquire); }
-
- private:
-  std::mutex mutex_;
-  std::unique_ptr<const T> value_;
-  std::atomic<const T*> ready_{nullptr};
-};
-
 namespace detail {
 
+/// to += x from; one output, the two-class case, is worth its branch (1.3 x in a CSR product).
 inline void add_scaled(double x, const double* __restrict from, double* __restrict to, int64_t K) {
+  if (K == 1) {
+    *to += x * *from;
+    return;
+  }
   for (int64_t k = 0; k < K; ++k) to[k] += x * from[k];
 }
 

@@ -29,9 +29,9 @@ def make_design(
     X : ndarray, scipy.sparse CSR or CSC, shape (n_rows, d)
         float32 or float64; read-only and memory-mapped arrays are fine. Copied once, and only if
         the array is neither C- nor Fortran-contiguous or is not aligned, or if sparse entries are
-        unsorted or duplicated. int64 sparse indices are narrowed to int32 once. A CSC matrix seen
-        through `rows`, and a CSR matrix asked for single columns, get a companion in the order they
-        need when they first need it.
+        unsorted or duplicated. int64 sparse indices are narrowed to int32 once. A companion copy
+        is built on first need for a CSC matrix seen through `rows`, for a CSR matrix asked for
+        single columns, and for a dense matrix of at most 2 MB in double precision.
     rows : array-like of int, shape (n,), optional
         The row of each sample: any subset, order or repetition. All rows by default.
     center : array-like of float, shape (d,), optional
