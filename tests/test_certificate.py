@@ -174,6 +174,18 @@ def test_any_flows_between_all_classes_give_a_positive_bound(solved):
         assert problem.certificate(W, b, simplex(problem, rng)).dual_objective > 0.0, name
 
 
+def test_flows_out_of_a_class_that_gets_none_do_not_spoil_the_others():
+    for seed in range(20):
+        problem = problems.make(seed, problems.plain, penalty="l1")
+        if problem.n_classes == 2:
+            continue
+        flows = disconnected_flows(problem, None, None)
+        flows[np.arange(problem.n), problem.y] = 0.0
+        balanced = balance(problem, flows)
+        assert np.all(balanced[problem.y >= 2] == 0.0)
+        assert balanced[problem.y < 2].sum() > 0.0
+
+
 def test_balance_by_classes_and_by_columns_agree():
     # A constant unpenalised feature demands exactly what the intercept demands.
     rng = np.random.default_rng(3)

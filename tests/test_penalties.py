@@ -131,8 +131,8 @@ def test_conjugate_of_a_norm_is_the_indicator_of_its_dual_ball():
 def test_prox_agrees_with_proxop(seed, step):
     rng = np.random.default_rng(seed)
     W = 2.0 * rng.standard_normal((3, 6))
-    # proxop's Linf1 goes wrong where a whole group vanishes, unless each group ends in a zero and a
-    # large group comes first.
+    # proxop 1.0.6 takes a group whose entries are all clipped for one that vanishes, and never lets
+    # the first vanish: a zero in every group and a large first group make its answer right.
     padded = np.pad(W.T, ((1, 0), (0, 1)))
     padded[0, 0] = 100.0
     expected = {
