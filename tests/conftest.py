@@ -10,4 +10,11 @@ settings.register_profile(
     max_examples=80,
     suppress_health_check=[HealthCheck.too_slow],
 )
+# `make test-all`: fresh examples each time, and many more of them.
+settings.register_profile(
+    "thorough",
+    deadline=None,
+    max_examples=2000,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("deterministic")

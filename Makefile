@@ -1,0 +1,79 @@
+# Everything a newcomer or a machine runs. Each target does its own set-up in .venv.
+#   make test       install with the test extras and run the suite
+#   make test-all   the same with long tests and many more random examples
+#   make sanitize   the native tests under AddressSanitizer and UBSan (Linux, gcc)
+#   make lint       ruff and mypy         make format   rewrite in the house style
+#   make clean      remove everything that was built
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+SANITIZED := build/sanitize
+
+SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
+           $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp')
+
+.PHONY: test test-all sanitize lint format clean check-tools
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --doctest-modules --pyargs sparsvm tests
+
+test-all: $(VENV)/.installed
+	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough --doctest-modules --pyargs sparsvm tests
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i src/core/*.hpp src/core/*.cpp
+
+$(VENV)/.installed: $(SOURCES) | check-tools
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q ".[test,dev]"
+	@touch $@
+
+# The sanitizers' run-time libraries come before Python itself, and the C++ library with them, since
+# ASan looks up the function that throws exceptions when it starts. Python never frees everything,
+# so leaks are not looked for.
+sanitize: $(SANITIZED)/venv/.installed
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	$(SANITIZED)/venv/bin/python -m pytest -n $(WORKERS) -m "native and not slow" tests
+
+$(SANITIZED)/venv/.installed: $(SOURCES) | check-tools
+	$(PYTHON) -m venv $(SANITIZED)/venv
+	$(SANITIZED)/venv/bin/pip install -q ".[test]" -Cbuild-dir=$(SANITIZED)/cmake \
+	  -Ccmake.define.SPARSVM_SANITIZE=ON -Ccmake.build-type=RelWithDebInfo -Cinstall.strip=false
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# Says in one sentence what is not there, instead of a long error from a tool that needs it.
+check-tools:
+	@missing=""; \
+	add() { missing="$${missing:+$$missing; }$$1"; }; \
+	if ! $(PYTHON) -c "" 2>/dev/null; then \
+	  add "Python ($(PYTHON) does not run; name another with PYTHON=...)"; \
+	else \
+	  $(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10))" || \
+	    add "Python 3.10 or later ($(PYTHON) is $$($(PYTHON) --version))"; \
+	  $(PYTHON) -c "import ensurepip, venv" 2>/dev/null || \
+	    add "Python's venv module (Debian: apt install python3-venv)"; \
+	  $(PYTHON) -c "import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h')))" || \
+	    add "Python's headers (Debian: apt install python3-dev)"; \
+	fi; \
+	found=""; \
+	for compiler in "$$CXX" c++ g++ clang++; do \
+	  if [ -z "$$found" ] && [ -n "$$compiler" ] && \
+	     printf '#include <concepts>\n#include <span>\nint main() {}\n' | \
+	     $$compiler -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; then found=$$compiler; fi; \
+	done; \
+	[ -n "$$found" ] || add "a C++20 compiler (Debian: apt install g++, version 10 or later)"; \
+	if [ -n "$$missing" ]; then echo "To build sparsvm, please install what is missing: $$missing." >&2; exit 1; fi
