@@ -41,6 +41,8 @@ DATA = {
     "nan_sparse": (sp.csr_array(spoiled(np.nan)), Y, "contains NaN"),
     "inf_csc": (sp.csc_array(spoiled(-np.inf)), Y, "contains infinity"),
     "beyond_float32": (X.astype(np.float32) * np.float32(np.inf), Y, "contains infinity"),
+    "too_large": (X * 1e50, Y, r"value of size 7.*e\+50, but beyond 1e\+50 its products"),
+    "too_large_sparse": (sp.csc_array(-X * 1e200), Y, "Scale the features"),
     "complex": (spoiled(1j), Y, "Complex data not supported"),
     "text": (spoiled("long"), Y, r"must hold numbers, but it holds text.*'long'.*OneHotEncoder"),
     "text_array": (np.full((N, D), "a"), Y, "must hold numbers, but it holds text"),
@@ -74,6 +76,7 @@ WEIGHTS = {
     "negative": (-1.0, "must not be negative, but its smallest value is -1"),
     "nan": (np.nan, "contains NaN"),
     "infinite": (np.inf, "contains infinity"),
+    "too_large": (1e300, r"must not exceed 1e\+50, but its largest value is 1e\+300"),
 }
 
 
@@ -98,8 +101,16 @@ def test_wrong_lengths_per_sample_are_refused(argument, shape):
 def test_weights_without_a_usable_sum_are_refused():
     with pytest.raises(ValueError, match=f"at least one non-zero number, but all {N} are zero"):
         SparseSVC().fit(X, Y, sample_weight=np.zeros(N))
-    with pytest.raises(ValueError, match="sum of sample_weight exceeds the range"):
-        SparseSVC().fit(X, Y, sample_weight=np.full(N, 1e308))
+    for weight in (1e-60, 1e50):
+        with pytest.raises(ValueError, match=r"weights sum to .*so that alpha=None would mean"):
+            SparseSVC().fit(X, Y, sample_weight=np.full(N, weight))
+        SparseSVC(alpha=0.05).fit(X, Y, sample_weight=np.full(N, weight))
+
+
+def test_margins_that_are_all_zero_are_refused():
+    for model, margin in ((SparseSVC(Hinge(margin=0.0)), None), (SparseSVC(), 0.0)):
+        with pytest.raises(ValueError, match="Every margin is zero"):
+            model.fit(X, Y, sample_margin=margin)
 
 
 def test_weights_that_leave_one_class_are_refused():
@@ -116,13 +127,14 @@ PARAMETERS = {
     "alpha_zero": ({"alpha": 0}, "'alpha' parameter of SparseSVC must be"),
     "alpha_nan": ({"alpha": np.nan}, "'alpha' parameter of SparseSVC must be"),
     "alpha_infinite": ({"alpha": np.inf}, "'alpha' parameter of SparseSVC must be"),
+    "alpha_tiny": ({"alpha": 1e-300}, "'alpha' parameter of SparseSVC must be"),
     "alpha_text": ({"alpha": "big"}, "'alpha' parameter of SparseSVC must be"),
     "tol": ({"tol": -1e-3}, "'tol' parameter of SparseSVC must be"),
     "max_iter": ({"max_iter": 0}, "'max_iter' parameter of SparseSVC must be"),
     "fit_intercept": ({"fit_intercept": "yes"}, "'fit_intercept' parameter of SparseSVC must be"),
     "n_jobs": ({"n_jobs": 0}, "n_jobs must not be 0"),
     "class_weight": ({"class_weight": "even"}, "'class_weight' parameter of SparseSVC must be"),
-    "class_weight_negative": ({"class_weight": {0: -1}}, "class_weight must hold finite numbers"),
+    "class_weight_negative": ({"class_weight": {0: -1}}, "class_weight must hold numbers from 0"),
     "class_weight_label": (
         {"class_weight": {"0": 2.0}},
         "class_weight has the label '0', which y has not, and lacks 0",

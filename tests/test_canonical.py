@@ -1,5 +1,7 @@
 """The canonical form depends on the meaning of a training set, not on how it is written down."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -145,3 +147,18 @@ def test_small_integers_rarely_collide():
 def test_rows_without_weight_leave_an_empty_form():
     form = canonical_form(np.ones((3, 2)), np.zeros(3, int), np.zeros(3))
     assert form.rows.size == form.weight.size == 0
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.asfortranarray, np.float32])
+def test_the_matrix_is_never_copied(convert):
+    X = convert(np.random.default_rng(0).standard_normal((4000, 500)))
+    X[2000:] = X[:2000]  # so that rows are compared, too
+    codes, weight = np.zeros(4000, int), np.ones(4000)
+    tracemalloc.start()
+    try:
+        form = canonical_form(X, codes, weight)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert form.rows.size == 2000
+    assert peak < X.nbytes / 4

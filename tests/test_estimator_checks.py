@@ -1,5 +1,9 @@
 """Every check of scikit-learn, for every convex penalty, with no expected failure."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -13,3 +17,20 @@ PENALTIES = ["l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"]
 @parametrize_with_checks([SparseSVC(penalty=penalty) for penalty in PENALTIES])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+def test_array_api_checks():
+    # scikit-learn leaves these out unless scipy was imported under this setting.
+    code = """
+from sklearn.utils.estimator_checks import estimator_checks_generator
+from sparsvm import SparseSVC
+for estimator, check in estimator_checks_generator(SparseSVC()):
+    if "array_api" in str(check):
+        check(estimator)
+        print("passed")
+"""
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert set(found.stdout.split()) == {"passed"}

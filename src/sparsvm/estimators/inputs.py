@@ -13,6 +13,9 @@ from sklearn.utils.validation import check_array, validate_data
 
 Floats = npt.NDArray[np.float64]
 
+# Solvers form products such as x² margin / alpha and their squares, which must not overflow.
+LARGEST = 1e50
+
 _READ: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
     "accept_large_sparse": True,
@@ -24,6 +27,7 @@ def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.ND
     """Validate the arguments of ``fit``; X comes back as it was unless it had to be converted."""
     X, y = _validated(estimator, X, y=y)
     check_classification_targets(y)
+    _require_moderate(X)
     return X, y
 
 
@@ -65,6 +69,19 @@ def _tidy(X: Any) -> Any:
     return X
 
 
+def _require_moderate(X: Any) -> None:
+    """Refuse values so large that what solvers compute from them may overflow."""
+    values = X.data if sp.issparse(X) else X
+    if values.dtype == np.float32 or values.size == 0:
+        return
+    largest = max(-float(values.min()), float(values.max()))
+    if largest > LARGEST:
+        raise ValueError(
+            f"X has a value of size {largest:.3g}, but beyond {LARGEST:g} its products may "
+            "overflow. Scale the features, for example with sklearn.preprocessing.StandardScaler."
+        )
+
+
 def read_per_sample(values: Any, n_samples: int, name: str) -> Floats | None:
     """Validate one finite, non-negative number per sample; a single number stands for all.
 
@@ -100,6 +117,11 @@ def read_per_sample(values: Any, n_samples: int, name: str) -> Floats | None:
             f"{name} must not be negative, but its smallest value is {out.min():g}. Remove "
             "those samples or set their value to zero."
         )
+    if out.size and out.max() > LARGEST:
+        raise ValueError(
+            f"{name} must not exceed {LARGEST:g}, but its largest value is {out.max():g}. Divide "
+            "all its values by a constant."
+        )
     return out
 
 
@@ -112,13 +134,6 @@ def read_weights(sample_weight: Any, n_samples: int) -> Floats:
         raise ValueError(
             "Sample weights must contain at least one non-zero number, but all "
             f"{n_samples} are zero."
-        )
-    with np.errstate(over="ignore"):
-        total = weight.sum()
-    if not np.isfinite(total):
-        raise ValueError(
-            "The sum of sample_weight exceeds the range of floating-point numbers. Divide the "
-            "weights by a constant."
         )
     return weight
 
@@ -151,10 +166,9 @@ def class_factors(class_weight: Any, labels: npt.NDArray[Any], totals: Floats) -
             f"{missing[0]!r}, which y has. The labels of y are {_listed(labels)}."
         )
     factors = np.array([class_weight.get(label, 1.0) for label in labels.tolist()], np.float64)
-    if not (np.isfinite(factors).all() and (factors >= 0).all()):
+    if not ((factors >= 0) & (factors <= LARGEST)).all():
         raise ValueError(
-            f"class_weight must hold finite numbers that are not negative, but it is "
-            f"{class_weight!r}."
+            f"class_weight must hold numbers from 0 to {LARGEST:g}, but it is {class_weight!r}."
         )
     return factors
 

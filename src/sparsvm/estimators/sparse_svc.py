@@ -14,6 +14,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsvm.estimators.advice import advise
+from sparsvm.estimators.inputs import LARGEST
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.losses import Loss, as_loss
@@ -115,7 +116,7 @@ class SparseSVC(SparseLinearClassifier):
         # Names and objects are checked by as_loss, as_penalty and as_solver, which list the names.
         "loss": "no_validation",
         "penalty": "no_validation",
-        "alpha": [Interval(Real, 0, np.inf, closed="neither"), None],
+        "alpha": [Interval(Real, 1 / LARGEST, LARGEST, closed="both"), None],
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "solver": "no_validation",
@@ -209,7 +210,9 @@ class SparseSVC(SparseLinearClassifier):
         n_classes = data.classes.size
         n_outputs = 1 if n_classes == 2 else n_classes
         mass = data.mass
-        chosen = np.ix_(data.label_numbers, data.label_numbers)
+        cost = loss.cost_matrix(data.n_labels)[np.ix_(data.label_numbers, data.label_numbers)]
+        if loss.name == "hinge":
+            _require_margin(cost, data.margin_scale)
         deviation = None
         if penalty.needs_column_std:
             deviation = column_std(data.design, mass)
@@ -217,10 +220,10 @@ class SparseSVC(SparseLinearClassifier):
             design=data.design,
             y=data.y,
             mass=mass,
-            cost=loss.cost_matrix(data.n_labels)[chosen],
+            cost=cost,
             margin_scale=data.margin_scale,
             n_classes=n_classes,
-            alpha=float(1.0 / data.weight.sum() if self.alpha is None else self.alpha),
+            alpha=_default_alpha(data.weight) if self.alpha is None else float(self.alpha),
             loss=loss,
             penalty=penalty.resolve(data.design.d, n_outputs, deviation),
             fit_intercept=self.fit_intercept,
@@ -307,6 +310,26 @@ class SparseSVC(SparseLinearClassifier):
         self.dual_gap_ = float(solution.relative_gap)
         self.n_iter_ = int(solution.n_iter)
         self.result_ = solution
+
+
+def _default_alpha(weight: npt.NDArray[np.float64]) -> float:
+    total = float(weight.sum())
+    if not 1.0 / LARGEST <= total <= LARGEST:
+        raise ValueError(
+            f"The weights sum to {total:g}, so that alpha=None would mean alpha={1.0 / total:g}. "
+            "Give alpha, or multiply the weights by a constant."
+        )
+    return 1.0 / total
+
+
+def _require_margin(
+    cost: npt.NDArray[np.float64], margin_scale: npt.NDArray[np.float64] | None
+) -> None:
+    if not cost.any() or (margin_scale is not None and not margin_scale.any()):
+        raise ValueError(
+            "Every margin is zero, so that a model of zeros has no loss and nothing is learned. "
+            "Give the loss or sample_margin a positive margin."
+        )
 
 
 def _rescaled(
