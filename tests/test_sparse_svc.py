@@ -1,6 +1,7 @@
 """What SparseSVC promises to its users."""
 
 import pickle
+import signal
 import subprocess
 import sys
 import warnings
@@ -395,6 +396,34 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(iris, error):
     after.pop("solver"), before.pop("solver")
     assert after.keys() == before.keys()
     assert all(after[key] is before[key] for key in after)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the platform has no timers")
+def test_ctrl_c_stops_native_code_soon(iris):
+    X, y = iris
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    model = SparseSVC(solver="fbpd", tol=0.0, max_iter=10**8)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
+    assert not hasattr(model, "coef_")
+
+
+def test_solvers_agree(iris):
+    X, y = iris
+    exact = SparseSVC(penalty="l1/l2", alpha=0.05, tol=1e-6).fit(X, y)
+    other = SparseSVC(penalty="l1/l2", alpha=0.05, tol=1e-3, solver="fbpd", max_iter=100_000)
+    other.fit(X, y)
+    assert other.result_.solver == "fbpd"
+    assert exact.objective_ * (1 - 1e-6) <= other.objective_ <= exact.objective_ * (1 + 1.1e-3)
 
 
 # --------------------------------------------------------------------- prediction
