@@ -19,6 +19,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "blas.hpp"
@@ -70,7 +72,6 @@ class InteriorPoint {
         shift_class_(K_ - outputs_),
         d_(task.design.d()),
         quadratic_(task.kind == PenaltyKind::l2),
-        coupled_steps_(task.kind == PenaltyKind::l2 || task.kind == PenaltyKind::elasticnet),
         system_(make_system()) {}
 
   InteriorPointResult solve(const InteriorPointOptions& options) {
@@ -79,7 +80,7 @@ class InteriorPoint {
     int it = 0;
     for (;; ++it) {
       monitor_.poll();
-      evaluate();
+      evaluate(options.tol);
       record(it);
       if (converged(options.tol) || it >= options.max_iter) break;
       if (!iterate(it)) {
@@ -94,6 +95,9 @@ class InteriorPoint {
 
  private:
   static constexpr double kStepFraction = 0.985;
+  static constexpr double kCentrality = 1e-4;
+  static constexpr double kShortStep = 0.1;
+  static constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4, kAccurate = 1e-9;
 
   const HingeTask& t_;
   const PenaltyLayout& layout_;
@@ -101,12 +105,16 @@ class InteriorPoint {
   double unit_;
   int n_, K_, outputs_, shift_class_;
   std::int64_t d_;
-  bool quadratic_, coupled_steps_;
+  bool quadratic_;
 
   std::vector<double> mean_, free_scale_;
   std::vector<std::int32_t> free_features_;
   std::vector<double> gram_;  // quadratic penalty: X X' (full square)
-  NewtonSystem system_;
+  // Quadratic penalty with a tilt V: W = V - X'Y~ (in scaled columns), so the scores and both values
+  // get constant terms from V.
+  std::vector<double> tilt_scores_;
+  double tilt_norm_ = 0.0;
+  NewtonSystem system_;  // after everything that make_system() fills
 
   PenaltyBlocks blocks_;
   std::vector<char> in_set_;                   // per block of the layout
@@ -118,14 +126,16 @@ class InteriorPoint {
   std::vector<double> S_, rho_;                // scores and primal residual, class-major
   std::vector<double> G_, dG_;                 // d x outputs: X'Y~ - V
   NewtonVector rhs_, dir_;
-  std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_;
+  std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_, signed_;
   double mu_ = 0.0, margin_unit_ = 1.0;
   int stuck_ = 0;
+  double solve_residual_ = 0.0;
 
   // The best primal points met, as they are and with inactive coordinates at exact zero.
   struct Candidate {
     double primal = std::numeric_limits<double>::infinity();
     std::vector<double> values, b, Y;  // Y defines the weights of a quadratic penalty
+    bool zero = false;                 // the model without any weight
   };
   Candidate dense_, sparse_;
   double best_dual_ = -std::numeric_limits<double>::infinity();
@@ -178,12 +188,23 @@ class InteriorPoint {
         if (t_.omega[j] > 0.0) list.push_back(static_cast<std::int32_t>(j));
       X.resize(list.size() * n_);
       gather(list, X.data());
+      if (t_.tilt) add_tilt_scores(list, X);
       syrk('U', 'N', n_, static_cast<int>(list.size()), 1.0, X.data(), n_, 1.0, gram_.data(), n_);
       monitor_.poll();
     }
     for (int c = 0; c < n_; ++c)
       for (int r = c + 1; r < n_; ++r)
         gram_[static_cast<std::size_t>(c) * n_ + r] = gram_[static_cast<std::size_t>(r) * n_ + c];
+  }
+
+  void add_tilt_scores(const std::vector<std::int32_t>& list, const std::vector<double>& X) {
+    tilt_scores_.resize(static_cast<std::size_t>(n_) * K_, 0.0);
+    for (std::size_t c = 0; c < list.size(); ++c)
+      for (int o = 0; o < outputs_; ++o) {
+        const double v = t_.tilt[static_cast<std::size_t>(list[c]) * outputs_ + o] * layout_.inv_omega[list[c]];
+        tilt_norm_ += v * v;
+        for (int i = 0; i < n_; ++i) tilt_scores_[ck(o + shift_class_) + i] += v * X[c * n_ + i];
+      }
   }
 
   void gather(const std::vector<std::int32_t>& list, double* out) {
@@ -247,7 +268,14 @@ class InteriorPoint {
         sum += U_[ck(k) + i] * Y_[ck(k) + i];
       }
     mu_ = sum / static_cast<double>(nk);
+    // Samples or classes of tiny weight would start far off the central path and block every step.
+    for (std::size_t a = 0; a < nk; ++a) U_[a] = std::max(U_[a], kCentrality * mu_ / Y_[a]);
     if (!quadratic_) open_working_set();
+    // The zero model is the first candidate: it is the optimum of a problem without margins.
+    sparse_.primal = margin_sum;
+    sparse_.values.assign(blocks_.n_coordinates(), 0.0);
+    sparse_.b = b_;
+    sparse_.zero = true;
   }
 
   void start_dual(const std::vector<double>& centre) {
@@ -357,6 +385,22 @@ class InteriorPoint {
 
   // ---- one iteration ----
 
+  // Column k of Y~. The true class gets minus the sum of the others: reading Y - lambda there would
+  // cancel all digits when alpha is tiny and lambda huge.
+  void signed_column(const std::vector<double>& Y, int k, std::vector<double>& out) const {
+    out.resize(n_);
+    for (int i = 0; i < n_; ++i) {
+      if (t_.y[i] != k) {
+        out[i] = Y[ck(k) + i];
+        continue;
+      }
+      double sum = 0.0;
+      for (int l = 0; l < K_; ++l)
+        if (l != k) sum += Y[ck(l) + i];
+      out[i] = -sum;
+    }
+  }
+
   // Scores of the given coordinate values and free coefficients, class-major.
   void scores(const std::vector<double>& values, const std::vector<double>& b, const std::vector<double>& Y,
               std::vector<double>& S) {
@@ -370,10 +414,10 @@ class InteriorPoint {
     }
     for (int k = 0; k < K_; ++k) {
       if (quadratic_ && !pinned(k)) {
-        std::vector<double> yt(Y.begin() + ck(k), Y.begin() + ck(k) + n_);
-        for (int i = 0; i < n_; ++i)
-          if (t_.y[i] == k) yt[i] -= t_.lambda[i];
-        symv('U', n_, -1.0, gram_.data(), n_, yt.data(), 1, 1.0, S.data() + ck(k), 1);
+        signed_column(Y, k, signed_);
+        symv('U', n_, -1.0, gram_.data(), n_, signed_.data(), 1, 1.0, S.data() + ck(k), 1);
+        if (t_.tilt)
+          for (int i = 0; i < n_; ++i) S[ck(k) + i] += tilt_scores_[ck(k) + i];
       }
       if (system_.has_free(k))
         gemv('N', n_, system_.q(), 1.0, system_.free_columns(), n_, b.data() + system_.free_offset(k), 1, 1.0,
@@ -392,47 +436,72 @@ class InteriorPoint {
   }
 
   double tilt_value(const std::vector<double>& values) const {
-    if (!t_.tilt) return 0.0;
+    if (!t_.tilt || quadratic_) return 0.0;
     double total = 0.0;
-    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) {
-      const std::int32_t j = features_[blocks_.col[c]];
-      total += t_.tilt[static_cast<std::size_t>(j) * outputs_ + blocks_.cls[c] - shift_class_] * layout_.inv_omega[j] * values[c];
-    }
+    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) total += tilt_of(c) * values[c];
     return total;
   }
 
-  // W'W of the quadratic penalty, W = -X'Y~:  sum_k Y~_k' K Y~_k, read off the scores without b.
-  double quadratic_value(const std::vector<double>& Y) {
-    if (!quadratic_) return 0.0;
-    double total = 0.0;
-    std::vector<double> yt(n_), ky(n_);
-    for (int k = shift_class_; k < K_; ++k) {
-      for (int i = 0; i < n_; ++i) yt[i] = Y[ck(k) + i] - (t_.y[i] == k ? t_.lambda[i] : 0.0);
-      symv('U', n_, 1.0, gram_.data(), n_, yt.data(), 1, 0.0, ky.data(), 1);
-      for (int i = 0; i < n_; ++i) total += yt[i] * ky[i];
-    }
-    return 0.5 * total;
+  double tilt_of(std::int64_t c) const {
+    const std::int32_t j = features_[blocks_.col[c]];
+    return t_.tilt[static_cast<std::size_t>(j) * outputs_ + blocks_.cls[c] - shift_class_] * layout_.inv_omega[j];
   }
 
-  void evaluate() {
+  // sum_k Y~_k' (X X') Y~_k / 2 of the quadratic penalty, and Y~ . (X V) for its tilt.
+  std::pair<double, double> quadratic_terms(const std::vector<double>& Y) {
+    if (!quadratic_) return {0.0, 0.0};
+    double square = 0.0, linear = 0.0;
+    std::vector<double> yt, ky(n_);
+    for (int k = shift_class_; k < K_; ++k) {
+      signed_column(Y, k, yt);
+      symv('U', n_, 1.0, gram_.data(), n_, yt.data(), 1, 0.0, ky.data(), 1);
+      for (int i = 0; i < n_; ++i) square += yt[i] * ky[i];
+      if (t_.tilt)
+        for (int i = 0; i < n_; ++i) linear += yt[i] * tilt_scores_[ck(k) + i];
+    }
+    return {0.5 * square, linear};
+  }
+
+  void evaluate(double tol) {
     scores(blocks_.w, b_, Y_, S_);
-    const double quad = quadratic_value(Y_);
-    double dual = -quad - blocks_.conjugate();
+    const auto [square, linear] = quadratic_terms(Y_);
+    double dual = -(square - linear + 0.5 * tilt_norm_) - conjugate();
     for (std::size_t a = 0; a < Y_.size(); ++a) dual += Y_[a] * r_[a];
-    if (blocks_.max_shift() > 0.0) dual = -std::numeric_limits<double>::infinity();
+    dual -= infeasibility();
+    if (!blocks_.dual_feasible()) dual = -std::numeric_limits<double>::infinity();
     if (dual > best_dual_ || best_Y_.empty()) {
       best_dual_ = dual;
       best_Y_ = Y_;
     }
-    const double primal = hinge(S_) + quad + blocks_.value(blocks_.w) - tilt_value(blocks_.w);
+    const double primal = hinge(S_) + square - 0.5 * tilt_norm_ + blocks_.value(blocks_.w) - tilt_value(blocks_.w);
     consider(dense_, blocks_.w, primal);
     if (quadratic_) {
       consider(sparse_, blocks_.w, primal);
     } else if (primal - best_dual_ < 0.1 * std::fabs(primal)) {
-      blocks_.sparse_weights(column_scale_.data(), 1.0, trial_);
-      scores(trial_, b_, Y_, trial_scores_);
-      consider(sparse_, trial_, hinge(trial_scores_) + blocks_.value(trial_) - tilt_value(trial_));
+      // Lower thresholds keep more coordinates; they are for degenerate problems, where complementarity
+      // alone does not tell the zeros even when the interior point itself has long converged.
+      const bool settled = primal - best_dual_ < 0.01 * tol * std::fabs(primal);
+      for (double threshold = 1.0; threshold > (settled ? 1e-7 : 0.1) && !converged(tol); threshold *= 1e-2) {
+        blocks_.sparse_weights(column_scale_.data(), threshold, trial_);
+        scores(trial_, b_, Y_, trial_scores_);
+        consider(sparse_, trial_, hinge(trial_scores_) + blocks_.value(trial_) - tilt_value(trial_));
+      }
     }
+  }
+
+  // What the residuals of the dual's equalities may be worth at the current multipliers. They vanish
+  // with the first full step, and this keeps the dual value from being trusted before.
+  double infeasibility() {
+    residuals();
+    double total = 0.0;
+    for (int i = 0; i < n_; ++i) total += std::fabs(rhs_.xi[i] * xi_[i]);
+    double mass = 0.0;
+    for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
+    for (std::size_t j = 0; j < b_.size(); ++j) {
+      if (std::fabs(rhs_.b[j]) > 1e-8 * mass) return std::numeric_limits<double>::infinity();
+      total += std::fabs(rhs_.b[j] * b_[j]);
+    }
+    return total;
   }
 
   void consider(Candidate& best, const std::vector<double>& values, double primal) const {
@@ -440,6 +509,7 @@ class InteriorPoint {
     best.primal = primal;
     best.values = values;
     best.b = b_;
+    best.zero = false;
     if (quadratic_) best.Y = Y_;
   }
 
@@ -465,13 +535,36 @@ class InteriorPoint {
       for (int k = 0; k < K_; ++k) sum += Y_[ck(k) + i];
       rhs_.xi[i] = t_.lambda[i] - sum;
     }
-    std::vector<double> yt(n_);
     for (int k = 0; k < K_; ++k) {
       if (!system_.has_free(k)) continue;
-      for (int i = 0; i < n_; ++i) yt[i] = Y_[ck(k) + i] - (t_.y[i] == k ? t_.lambda[i] : 0.0);
-      gemv('T', n_, system_.q(), -1.0, system_.free_columns(), n_, yt.data(), 1, 0.0,
+      signed_column(Y_, k, signed_);
+      gemv('T', n_, system_.q(), -1.0, system_.free_columns(), n_, signed_.data(), 1, 0.0,
            rhs_.b.data() + system_.free_offset(k), 1);
     }
+  }
+
+  // dg_ = the working set's coordinates of X' (class-major n x K array).
+  void transposed_coordinates(const double* Y) {
+    const int m = static_cast<int>(features_.size());
+    gmat_.resize(static_cast<std::size_t>(m) * K_);
+    dg_.resize(blocks_.n_coordinates());
+    if (m > 0) gemm('T', 'N', m, K_, n_, 1.0, Xw_.data(), n_, Y, n_, 0.0, gmat_.data(), m);
+    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
+      dg_[c] = gmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]];
+  }
+
+  // The conjugate of an elastic net at the current dual point (zero for norms).
+  double conjugate() {
+    if (layout_.shape.quad <= 0.0) return 0.0;
+    std::vector<double> all(Y_.size());
+    for (int k = 0; k < K_; ++k) {
+      signed_column(Y_, k, signed_);
+      std::copy(signed_.begin(), signed_.end(), all.begin() + ck(k));
+    }
+    transposed_coordinates(all.data());
+    if (t_.tilt)
+      for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) dg_[c] -= tilt_of(c);
+    return blocks_.conjugate(dg_.data());
   }
 
   // Newton direction for complementarity tau; fills dir_, dU_ and the blocks' directions.
@@ -497,14 +590,17 @@ class InteriorPoint {
       c_[a] = tau - U_[a] * Y_[a] - (corrector ? dU_[a] * dir_.y[a] : 0.0);
       rhs_.y[a] += c_[a] / Y_[a] - rho_[a];
     }
-    system_.solve(rhs_, dir_);
+    solve_residual_ = system_.solve(rhs_, dir_);
+    // Row sums exactly: what the solve left of them would add up in Y~ over the iterations.
+    for (int i = 0; i < n_; ++i) {
+      double others = 0.0;
+      for (int k = 0; k < K_; ++k)
+        if (k != t_.y[i]) others += dir_.y[ck(k) + i];
+      dir_.y[ck(t_.y[i]) + i] = rhs_.xi[i] - others;
+    }
     dU_.resize(Y_.size());
     for (std::size_t a = 0; a < Y_.size(); ++a) dU_[a] = (c_[a] - U_[a] * dir_.y[a]) / Y_[a];
-    gmat_.resize(static_cast<std::size_t>(m) * K_);
-    dg_.resize(blocks_.n_coordinates());
-    if (m > 0) gemm('T', 'N', m, K_, n_, 1.0, Xw_.data(), n_, dir_.y.data(), n_, 0.0, gmat_.data(), m);
-    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
-      dg_[c] = gmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]];
+    transposed_coordinates(dir_.y.data());
     blocks_.recover(dg_.data());
   }
 
@@ -514,17 +610,43 @@ class InteriorPoint {
     return a;
   }
 
+  // Factors and computes the affine direction, regularising more while the solve is inaccurate.
+  bool predict() {
+    double best = std::numeric_limits<double>::infinity(), best_level = kMinRegularisation;
+    system_.regularisation = std::max(kMinRegularisation, 1e-2 * system_.regularisation);
+    for (;;) {
+      if (system_.factor()) {
+        direction(0.0, false);
+        if (solve_residual_ <= kAccurate) return true;
+        if (solve_residual_ < best) {
+          best = solve_residual_;
+          best_level = system_.regularisation;
+        }
+      }
+      if (system_.regularisation >= kMaxRegularisation) break;
+      system_.regularisation *= 1e2;
+    }
+    system_.regularisation = best_level;
+    if (!std::isfinite(best) || !system_.factor()) return false;
+    direction(0.0, false);
+    return true;
+  }
+
+  std::pair<double, double> step_lengths() const {
+    const double ap = std::min(1.0, kStepFraction * std::min(ratio(U_, dU_, 2.0), blocks_.max_primal_step()));
+    const double ad = std::min(1.0, kStepFraction * std::min(ratio(Y_, dir_.y, 2.0), blocks_.max_dual_step()));
+    return {ap, ad};
+  }
+
   bool iterate(int it) {
-    residuals();
     mu_ = average_complementarity();
     blocks_.compute_scaling();
     system_.assemble(blocks_, Xw_.data(), layout_.joint, quadratic_ || (layout_.joint && layout_.shape.kind == BlockKind::euclidean),
                      U_.data(), Y_.data());
     monitor_.poll();
-    if (!system_.factor()) return false;
+    if (!predict()) return false;
     monitor_.poll();
 
-    direction(0.0, false);
     double ap = std::min(ratio(U_, dU_, 1.0), blocks_.max_primal_step());
     double ad = std::min(ratio(Y_, dir_.y, 1.0), blocks_.max_dual_step());
     double after = blocks_.complementarity(ap, ad);
@@ -533,14 +655,15 @@ class InteriorPoint {
     const double sigma = std::pow(std::clamp(after / mu_, 0.0, 1.0), 3);
     direction(sigma * mu_, true);
 
-    ap = std::min(1.0, kStepFraction * std::min(ratio(U_, dU_, 2.0), blocks_.max_primal_step()));
-    ad = std::min(1.0, kStepFraction * std::min(ratio(Y_, dir_.y, 2.0), blocks_.max_dual_step()));
-    if (coupled_steps_) ap = ad = std::min(ap, ad);
+    std::tie(ap, ad) = step_lengths();
+    if (std::min(ap, ad) < kShortStep) {
+      // Far off the central path the second-order terms mislead: a plain centring step then.
+      direction(std::max(sigma, 0.5) * mu_, false);
+      std::tie(ap, ad) = step_lengths();
+    }
     std::vector<std::int64_t> entering;
     if (!quadratic_) {
-      const double limited = limit_by_outsiders(ad, entering);
-      if (coupled_steps_) ap = std::min(ap, limited);
-      ad = limited;
+      ad = limit_by_outsiders(ad, entering);
     }
     if (!std::isfinite(ap) || !std::isfinite(ad)) return false;
     stuck_ = std::max(ap, ad) < 1e-4 ? stuck_ + 1 : 0;
@@ -611,7 +734,7 @@ class InteriorPoint {
     for (int i = 0; i < n_; ++i)
       for (int k = 0; k < K_; ++k) out.dual[static_cast<std::size_t>(i) * K_ + k] = best_Y_[ck(k) + i];
     if (quadratic_) {
-      export_quadratic(point, out);
+      if (!point.zero) export_quadratic(point, out);
     } else {
       for (std::size_t c = 0; c < point.values.size(); ++c) {
         const std::int32_t j = features_[blocks_.col[c]];
@@ -633,14 +756,16 @@ class InteriorPoint {
 
   void export_quadratic(const Candidate& point, InteriorPointResult& out) {
     std::vector<double> yt(out.dual.size());
-    for (int i = 0; i < n_; ++i)
-      for (int k = 0; k < K_; ++k)
-        yt[static_cast<std::size_t>(i) * K_ + k] = point.Y[ck(k) + i] - (t_.y[i] == k ? t_.lambda[i] : 0.0);
+    for (int k = 0; k < K_; ++k) {
+      signed_column(point.Y, k, signed_);
+      for (int i = 0; i < n_; ++i) yt[static_cast<std::size_t>(i) * K_ + k] = signed_[i];
+    }
     price(yt.data());
     for (std::int64_t j = 0; j < d_; ++j)
       for (int o = 0; o < outputs_; ++o) {
         const std::size_t a = static_cast<std::size_t>(j) * outputs_ + o;
-        out.weights[a] = -dG_[a] * layout_.inv_omega[j] * layout_.inv_omega[j];
+        const double g = dG_[a] - (t_.tilt ? t_.tilt[a] : 0.0);
+        out.weights[a] = -g * layout_.inv_omega[j] * layout_.inv_omega[j];
       }
   }
 };

@@ -55,6 +55,7 @@ class NewtonSystem {
                 const double* Y) {
     build_class_lists(blocks, joint);
     coupling_count_ = 0;
+    curvature_scale_ = 0.0;
     if (joint) build_coupling(blocks, Xw);
     for (int k = 0; k < K_; ++k) {
       double* M = block(k);
@@ -75,12 +76,27 @@ class NewtonSystem {
       }
       form_gram(blocks, Xw, k, joint, M);
       shared_diag_.resize(n_);
+      double sum = 0.0;
       for (int i = 0; i < n_; ++i) {
         shared_diag_[i] = M[idx(i, i)];
+        sum += shared_diag_[i];
         dg[i] = shared_diag_[i] + u[i] / yk[i];
       }
+      curvature_scale_ = std::max(curvature_scale_, sum / n_);
+    }
+    const std::size_t per_class = static_cast<std::size_t>(n_) * coupling_count_;
+    for (int k = 0; k < K_ && coupling_count_ > 0; ++k) {
+      double sum = 0.0;
+      for (std::size_t a = k * per_class; a < (k + 1) * per_class; ++a) sum += N_[a] * N_[a];
+      curvature_scale_ = std::max(curvature_scale_, sum / n_);
     }
   }
+
+  // The elimination regularises M_k by this fraction of the operator's size. Where the curvature sits
+  // in the coupling, in the free columns or in other samples, M_k alone is close to singular and
+  // eliminating it first would lose all digits; the conjugate gradients of solve() take the
+  // regularisation out again, in a few steps as long as it is small against the whole operator.
+  double regularisation = 1e-13;
 
   // Returns false when the matrices cannot be factored even with regularisation.
   bool factor() {
@@ -108,27 +124,41 @@ class NewtonSystem {
     return factor_schur();
   }
 
-  // Solves to the accuracy that refinement reaches; returns the relative residual.
+  // Solves by conjugate gradients on the operator itself, preconditioned by the (regularised)
+  // factorisation, which keeps the constraints; usually one or two steps. Returns the relative residual.
   double solve(const NewtonVector& rhs, NewtonVector& out) {
     out = rhs;
     solve_once(out);
-    double best = residual(rhs, out, res_);
+    best_ = out;
+    double now = residual(rhs, out, res_), best = now;
+    double rho = 0.0;
     for (int it = 0; it < kMaxRefinements && best > kRefineTarget; ++it) {
-      solve_once(res_);
-      trial_ = out;
-      add(trial_, res_);
-      const double now = residual(rhs, trial_, res_);
-      if (!(now < best)) break;
-      std::swap(out, trial_);
-      const bool stalled = now > 0.5 * best;
-      best = now;
-      if (stalled) break;
+      trial_ = res_;
+      solve_once(trial_);
+      const double next = dot(res_.y, trial_.y);
+      if (it == 0) {
+        search_ = trial_;
+      } else {
+        combine(trial_, next / rho, search_);
+        std::swap(search_, trial_);
+      }
+      rho = next;
+      const double step = rho / curvature(search_.y);
+      if (!std::isfinite(step) || !(rho > 0.0)) break;
+      combine(out, step, search_);
+      now = residual(rhs, out, res_);
+      if (now < best) {
+        best = now;
+        best_ = out;
+      } else if (now > 1e3 * best) {
+        break;
+      }
     }
+    std::swap(out, best_);
     return best;
   }
-
  private:
-  static constexpr int kMaxRefinements = 6;
+  static constexpr int kMaxRefinements = 12;
   static constexpr double kRefineTarget = 1e-13;
 
   int n_, K_, q_, coupling_count_ = 0, schur_size_ = 0;
@@ -138,10 +168,11 @@ class NewtonSystem {
   std::vector<double> N_;               // K x (n x R), scaled so that the coupling has unit weight
   std::vector<double> C_;               // Schur complement, lower triangle
   std::vector<double> inverse_, coupled_, scaled_, solved_free_, shared_diag_;
+  double curvature_scale_ = 0.0;        // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<std::int64_t>> class_coords_;
   std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
   std::vector<std::int64_t> joint_blocks_;
-  NewtonVector res_, trial_;
+  NewtonVector res_, trial_, search_, best_;
   std::vector<double> z_, g_;
 
   double* block(int k) { return M_.data() + static_cast<std::size_t>(k) * n_ * n_; }
@@ -214,9 +245,10 @@ class NewtonSystem {
   bool factor_class(int k) {
     double* M = block(k);
     const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+    const double extra = regularisation * curvature_scale_;
     for (double reg = 0.0; reg < 1e-6; reg = reg == 0.0 ? 1e-15 : reg * 30.0) {
       for (int c = 0; c < n_; ++c) {
-        M[idx(c, c)] = dg[c] * (1.0 + reg);
+        M[idx(c, c)] = dg[c] * (1.0 + reg) + extra;
         for (int r = c + 1; r < n_; ++r) M[idx(r, c)] = M[idx(c, r)];
       }
       if (potrf('L', n_, M, n_) == 0) return true;
@@ -370,10 +402,35 @@ class NewtonSystem {
     return std::isfinite(primal) && std::isfinite(dual) ? std::max(primal, dual) : PenaltyBlocks::kUnbounded;
   }
 
-  static void add(NewtonVector& a, const NewtonVector& b) {
-    for (std::size_t i = 0; i < a.y.size(); ++i) a.y[i] += b.y[i];
-    for (std::size_t i = 0; i < a.xi.size(); ++i) a.xi[i] += b.xi[i];
-    for (std::size_t i = 0; i < a.b.size(); ++i) a.b[i] += b.b[i];
+  // y' (blockdiag(M) + N N') y
+  double curvature(const std::vector<double>& y) {
+    const int R = coupling_count_;
+    z_.assign(R, 0.0);
+    g_.resize(n_);
+    double total = 0.0;
+    for (int k = 0; k < K_; ++k) {
+      const double *v = y.data() + static_cast<std::size_t>(k) * n_, *dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+      for (int i = 0; i < n_; ++i) total += dg[i] * v[i] * v[i];
+      if (!factored_[k]) continue;
+      symv('U', n_, 1.0, block(k), n_, v, 1, 0.0, g_.data(), 1);
+      for (int i = 0; i < n_; ++i) total += v[i] * (g_[i] - block(k)[idx(i, i)] * v[i]);
+      if (R > 0) gemv('T', n_, R, 1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_, v, 1, 1.0, z_.data(), 1);
+    }
+    for (double c : z_) total += c * c;
+    return total;
+  }
+
+  static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  }
+
+  // a += f * b
+  static void combine(NewtonVector& a, double f, const NewtonVector& b) {
+    for (std::size_t i = 0; i < a.y.size(); ++i) a.y[i] += f * b.y[i];
+    for (std::size_t i = 0; i < a.xi.size(); ++i) a.xi[i] += f * b.xi[i];
+    for (std::size_t i = 0; i < a.b.size(); ++i) a.b[i] += f * b.b[i];
   }
 };
 

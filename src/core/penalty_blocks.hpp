@@ -15,9 +15,9 @@
 //
 // x and z are positive pairs with x*z -> mu; the second-order cone uses Nesterov-Todd scaling.
 //
-// `shift` is the dual residual of a coordinate: the block works with G + shift, every dual step of
-// length a multiplies the shift by (1 - a). It is non-zero only where a linear tilt of the objective
-// starts outside the dual ball.
+// `shift` is the dual residual of a coordinate: the block works with G + shift, and a full step makes
+// it zero. It is non-zero where a linear tilt of the objective starts outside the dual ball, and where
+// curvature ties the dual slack to W while W and G take steps of different lengths.
 #pragma once
 
 #include <algorithm>
@@ -218,24 +218,15 @@ class PenaltyBlocks {
         }
         case BlockKind::maximum:
           b.dt = b.ht - b.kappa * along;
-          for (std::int64_t c = b.begin; c < b.end; ++c) {
-            dx1_[c] = b.dt - dw[c];
-            dx2_[c] = b.dt + dw[c];
-            dz1_[c] = (c1_[c] - z1_[c] * dx1_[c]) / x1_[c];
-            dz2_[c] = (c2_[c] - z2_[c] * dx2_[c]) / x2_[c];
-          }
+          for (std::int64_t c = b.begin; c < b.end; ++c) maximum_directions(b, c, dg[c] - shift[c]);
           break;
         case BlockKind::euclidean:
           for (std::int64_t c = b.begin; c < b.end; ++c) dv_[c] = dg[c] - shift[c];
-          b.dt = b.ht - 2.0 * b.eta2 * b.w0 * dot_w1(b, dv_);
+          b.dt = cone_radius_direction(b);
           break;
         case BlockKind::sparse:
-          for (std::int64_t c = b.begin; c < b.end; ++c) {
-            const double du = (a1_[c] - dw[c]) / pair_scaling(c);
-            pair_directions(c, du);
-            dv_[c] = dg[c] - shift[c] - du;
-          }
-          b.dt = b.ht - 2.0 * b.eta2 * b.w0 * dot_w1(b, dv_);
+          split_direction(b, dg);
+          b.dt = cone_radius_direction(b);
           break;
       }
     }
@@ -283,7 +274,7 @@ class PenaltyBlocks {
           w[c] = 0.5 * (x2_[c] - x1_[c]);
         else
           w[c] += ap * dw[c];
-        shift[c] *= 1.0 - ad;
+        shift[c] = (1.0 - ad) * shift[c] + (ad - ap) * b.shape.quad * dw[c];
       }
       b.t += ap * b.dt;
     }
@@ -310,24 +301,25 @@ class PenaltyBlocks {
     return total;
   }
 
-  // The conjugate of the quadratic parts at the current dual point (zero for norms).
-  double conjugate() const {
+  // The conjugate of the blocks with curvature at the dual vector g, one value per coordinate. It is
+  // computed from g and not from the slacks, which follow g only up to their accumulated rounding.
+  double conjugate(const double* g) const {
     double total = 0.0;
     for (const Block& b : blocks_) {
       if (b.shape.quad <= 0.0) continue;
-      // G = (z1 - z2)/2 - quad*W
-      const std::int64_t c = b.begin;
-      const double g = 0.5 * (z1_[c] - z2_[c]) - b.shape.quad * w[c];
-      const double over = std::max(std::fabs(g) - b.shape.l1, 0.0);
+      const double over = std::max(std::fabs(g[b.begin]) - b.shape.l1, 0.0);
       total += over * over / (2.0 * b.shape.quad);
     }
     return total;
   }
 
-  double max_shift() const {
-    double big = 0.0;
-    for (double s : shift) big = std::max(big, std::fabs(s));
-    return big;
+  // Whether G itself, without the shifts, is known to lie in the dual ball. Where the penalty has
+  // curvature its conjugate is finite everywhere and any G will do.
+  bool dual_feasible() const {
+    for (const Block& b : blocks_)
+      for (std::int64_t c = b.begin; c < b.end; ++c)
+        if (shift[c] != 0.0 && b.shape.quad <= 0.0) return false;
+    return true;
   }
 
   // Weights with the coordinates that complementarity says are zero set to exactly zero: those whose
@@ -376,10 +368,36 @@ class PenaltyBlocks {
     dx1_[c] = (c1_[c] - x1_[c] * dz) / z1_[c];
     dx2_[c] = (c2_[c] + x2_[c] * dz) / z2_[c];
   }
+  // Of the two slacks t - W and t + W at most one is small. The dual of the large one comes from its
+  // own complementarity, that of the small one from dz1 - dz2 = -dG: the other way round the small
+  // slack's rounding error is divided by itself.
+  void maximum_directions(const Block& b, std::int64_t c, double dg) {
+    if (x1_[c] < x2_[c]) {
+      dz2_[c] = (c2_[c] - z2_[c] * (b.dt + dw[c])) / x2_[c];
+      dz1_[c] = dz2_[c] - dg;
+      dx1_[c] = (c1_[c] - x1_[c] * dz1_[c]) / z1_[c];
+      dx2_[c] = 2.0 * b.dt - dx1_[c];
+    } else {
+      dz1_[c] = (c1_[c] - z1_[c] * (b.dt - dw[c])) / x1_[c];
+      dz2_[c] = dz1_[c] + dg;
+      dx2_[c] = (c2_[c] - x2_[c] * dz2_[c]) / z2_[c];
+      dx1_[c] = 2.0 * b.dt - dx2_[c];
+    }
+  }
   double dot_w1(const Block& b, const std::vector<double>& a) const {
     double s = 0.0;
     for (std::int64_t c = b.begin; c < b.end; ++c) s += w1_[c] * a[c];
     return s;
+  }
+  // dt of the cone from dw. Reading it off dv instead, dt = ht - 2 eta2 w0 (w1 . dv), multiplies the
+  // rounding of dv by |w1|^2, which grows like 1/mu, and throws (t, W) out of the cone.
+  double cone_radius_direction(const Block& b) const {
+    double ss = 0.0, along = 0.0;
+    for (std::int64_t c = b.begin; c < b.end; ++c) {
+      ss += w1_[c] * w1_[c];
+      along += w1_[c] * (a2_[c] - dw[c]);
+    }
+    return b.ht - 2.0 * b.w0 * along / (1.0 + 2.0 * ss);
   }
   static void zero(const Block& b, std::vector<double>& out) {
     for (std::int64_t c = b.begin; c < b.end; ++c) out[c] = 0.0;
@@ -394,6 +412,7 @@ class PenaltyBlocks {
   void rhs_maximum(Block& b);
   void rhs_cone(Block& b, double tau, bool corrector);
   void rhs_sparse(Block& b);
+  void split_direction(Block& b, const double* dg);
   static double cone_step(double t, double dt, const double* w, const double* dw, std::int64_t size);
 };
 

@@ -150,7 +150,11 @@ def _minimise(
         scaled[rows, y] = -total
         residual = (columns.T @ scaled).reshape(-1)[variables]
         scaled[rows, y] = 0.0
-        size = float(np.max(np.abs(residual), initial=0.0)) / float(total.sum())
+        flow = float(total.sum())
+        if flow == 0.0:
+            # No balanced flow uses these arcs: the minimiser is at infinity, the scaling at zero.
+            break
+        size = float(np.max(np.abs(residual), initial=0.0)) / flow
         if size < best_size:
             best, best_size, stalls = exponents, size, 0
         else:
