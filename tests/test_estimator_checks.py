@@ -27,10 +27,7 @@ from sparsvm import SparseSVC
 for estimator, check in estimator_checks_generator(SparseSVC()):
     if "array_api" in str(check):
         check(estimator)
-        print("passed")
 """
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
-    found = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert set(found.stdout.split()) == {"passed"}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    assert found.returncode == 0, found.stderr.decode()
