@@ -1,0 +1,139 @@
+"""Loaders read what is in the folder, and say what to do when there is none.
+
+Small files in the formats of the real ones are always tested. The shapes and class counts of the
+real data are tested where SPARSVM_DATA names their folder; elsewhere every loader must say so.
+"""
+
+import gzip
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from sparsvm import datasets
+from sparsvm.datasets import load_20newsgroups, load_arcene, load_leukemia, load_mnist
+
+LOADERS = (load_leukemia, load_mnist, load_20newsgroups, load_arcene)
+MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+# loader: shape and class counts of the training set, then of the test set
+FACTS = {
+    load_leukemia: [((38, 7129), [19, 8, 11]), ((34, 7129), [19, 1, 14])],
+    load_mnist: [
+        ((60000, 784), MNIST_COUNTS),
+        ((10000, 784), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]),
+    ],
+    load_20newsgroups: [((11314, 56436), 20), ((7532, 56436), 20)],
+    load_arcene: [((100, 10000), [56, 44]), ((100, 10000), [56, 44])],
+}
+
+
+@pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)
+def test_real_data_have_the_published_shapes_or_the_loader_says_what_to_set(loader):
+    if not os.environ.get(datasets.VARIABLE):
+        with pytest.raises(FileNotFoundError, match="set the environment variable SPARSVM_DATA"):
+            loader()
+        return
+    for subset, (shape, counts) in zip(("train", "test"), FACTS[loader], strict=True):
+        X, y = loader(subset=subset, return_X_y=True)
+        found = np.unique(y, return_counts=True)[1]
+        assert X.shape == shape
+        assert y.shape == shape[:1]
+        assert found.size == counts if isinstance(counts, int) else found.tolist() == counts
+
+
+@pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)
+def test_without_a_folder_the_message_names_the_variable_and_bundled_data(loader, monkeypatch):
+    monkeypatch.delenv(datasets.VARIABLE, raising=False)
+    with pytest.raises(FileNotFoundError) as caught:
+        loader()
+    assert "SPARSVM_DATA" in str(caught.value)
+    assert "load_digits" in str(caught.value)
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_a_missing_file_is_named_with_its_folder(tmp_path, monkeypatch, by_variable):
+    monkeypatch.setenv(datasets.VARIABLE, str(tmp_path) if by_variable else "elsewhere")
+    with pytest.raises(FileNotFoundError) as caught:
+        load_leukemia(None if by_variable else tmp_path)
+    assert "golub_leukemia3/golub3.npz" in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert ("SPARSVM_DATA names" in str(caught.value)) == by_variable
+
+
+def test_an_unknown_subset_is_refused_with_the_valid_ones():
+    with pytest.raises(ValueError, match="'train', 'test', 'all', but 'valid' was given"):
+        load_arcene("anywhere", subset="valid")
+
+
+def test_leukemia_reads_its_archive(tmp_path):
+    arrays = {
+        "X_train": np.arange(6, dtype=np.int32).reshape(2, 3),
+        "y_train": np.array(["AML", "ALL-B"]),
+        "X_test": np.full((1, 3), 7, dtype=np.int32),
+        "y_test": np.array(["ALL-B"]),
+        "genes": np.array(["a", "b", "c"]),
+    }
+    save(tmp_path / "golub_leukemia3" / "golub3.npz", arrays)
+    bunch = load_leukemia(tmp_path, subset="all")
+    assert bunch.data.dtype == np.float64
+    np.testing.assert_array_equal(bunch.data, [[0, 1, 2], [3, 4, 5], [7, 7, 7]])
+    assert bunch.target.tolist() == ["AML", "ALL-B", "ALL-B"]
+    assert bunch.target_names.tolist() == ["ALL-B", "AML"]
+    assert bunch.feature_names.tolist() == ["a", "b", "c"]
+
+
+def test_mnist_reads_idx_files(tmp_path):
+    images = np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28)
+    folder = tmp_path / "mnist"
+    folder.mkdir()
+    write_idx(folder / "t10k-images-idx3-ubyte.gz", images)
+    write_idx(folder / "t10k-labels-idx1-ubyte.gz", np.array([7, 3], dtype=np.uint8))
+    X, y = load_mnist(tmp_path, subset="test", return_X_y=True)
+    np.testing.assert_array_equal(X, images.reshape(2, 784))
+    assert y.tolist() == [7, 3]
+
+
+def test_a_file_that_is_not_idx_is_refused(tmp_path):
+    path = tmp_path / "mnist" / "train-images-idx3-ubyte.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(b"<html>"))
+    with pytest.raises(ValueError, match="idx format"):
+        load_mnist(tmp_path)
+
+
+def test_newsgroups_weighs_all_documents_by_the_training_counts(tmp_path):
+    train = sp.csr_matrix(np.array([[1, 2, 0, 0], [0, 1, 3, 0], [4, 1, 0, 0]], dtype=np.int16))
+    test = sp.csr_matrix(np.array([[1, 1, 1, 1]], dtype=np.int16))
+    arrays = {"n_features": 4, "y_train": [0, 1, 0], "y_test": [1], "target_names": ["a", "b"]}
+    for part, matrix in (("train", train), ("test", test)):
+        for name in ("data", "indices", "indptr"):
+            arrays[f"{part}_{name}"] = getattr(matrix, name)
+    save(tmp_path / "20newsgroups" / "20news_counts.npz", arrays)
+    bunch = load_20newsgroups(tmp_path, subset="all")
+    weighting = TfidfTransformer().fit(train[:, :2])
+    expected = weighting.transform(sp.vstack([train, test]).tocsr()[:, :2].astype(float))
+    np.testing.assert_allclose(bunch.data.toarray(), expected.toarray(), rtol=1e-14)
+    assert bunch.target.tolist() == [0, 1, 0, 1]
+    assert load_20newsgroups(tmp_path, min_df=1).data.shape == (3, 3)
+
+
+def test_arcene_reads_text(tmp_path):
+    folder = tmp_path / "arcene"
+    folder.mkdir()
+    (folder / "arcene_train.data").write_text("0 71 0 \n5 0 999 \n")
+    (folder / "arcene_train.labels").write_text("1\n-1\n")
+    X, y = load_arcene(tmp_path, return_X_y=True)
+    np.testing.assert_array_equal(X, [[0, 71, 0], [5, 0, 999]])
+    assert y.tolist() == [1, -1]
+
+
+def save(path, arrays):
+    path.parent.mkdir()
+    np.savez(path, **arrays)
+
+
+def write_idx(path, array):
+    sizes = np.array(array.shape, dtype=">i4").tobytes()
+    path.write_bytes(gzip.compress(bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()))
