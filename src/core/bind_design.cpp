@@ -76,7 +76,8 @@ bool is_canonical(const Input<int32_t, 1>& indices, const Input<int64_t, 1>& ind
   if (start[0] != 0 || start[majors] > stored) {
     throw std::invalid_argument("indptr runs from " + std::to_string(start[0]) + " to " +
                                 std::to_string(start[majors]) + " but there are " +
-                                std::to_string(stored) + " stored entries; it must start at 0 and "
+                                std::to_string(stored) +
+                                " stored entries; it must start at 0 and "
                                 "not run past them.");
   }
   for (int64_t i = 0; i < majors; ++i) {
@@ -143,10 +144,9 @@ void bind_factories(nb::class_<Design>& design) {
   dense(&make_dense<float, true, nb::f_contig>);
   const auto sparse = [&](auto factory) {
     design.def_static("sparse", factory, nb::arg("data").noconvert(),
-                      nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
-                      nb::arg("n"), nb::arg("d"), nb::arg("by_columns"),
-                      nb::arg("rows") = nb::none(), nb::keep_alive<0, 1>(),
-                      nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
+                      nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(), nb::arg("n"),
+                      nb::arg("d"), nb::arg("by_columns"), nb::arg("rows") = nb::none(),
+                      nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
                       "View CSR (or CSC, by_columns) arrays: int32 indices, int64 indptr.");
   };
   sparse(&make_sparse<double>);
@@ -156,9 +156,8 @@ void bind_factories(nb::class_<Design>& design) {
 void bind_products(nb::class_<Design>& design) {
   design.def("gather_columns", [](const Design& X, const Features& features) {
     check_features(X, features);
-    return computed(X.n(), length(features), true, [&](double* out) {
-      X.gather_columns(features.data(), length(features), out);
-    });
+    return computed(X.n(), length(features), true,
+                    [&](double* out) { X.gather_columns(features.data(), length(features), out); });
   }, nb::arg("features"), "X[:, features] as an (n, m) array in Fortran order.");
 
   design.def("scores", [](const Design& X, const Matrix& W) {
@@ -212,7 +211,8 @@ void bind_summaries(nb::class_<Design>& design) {
     X.set_center(center.data());
   }, nb::arg("center"), "Be X - center from now on (dense only); call it before sharing.");
 
-  design.def("column_stats", [](const Design& X, const std::optional<Vector>& mass) {
+  design.def("column_stats",
+             [](const Design& X, const std::optional<Vector>& mass) {
     if (mass) check_size("mass has", length(*mass), "the design's number of samples is", X.n());
     Output mean(X.d()), variance(X.d()), norm2(X.d()), maxabs(X.d());
     {
@@ -222,7 +222,7 @@ void bind_summaries(nb::class_<Design>& design) {
     }
     return std::make_tuple(mean.vector(), variance.vector(), norm2.vector(), maxabs.vector());
   }, nb::arg("mass") = nb::none(),
-     "Per feature: mean and variance weighted by mass, Euclidean norm, largest magnitude.");
+             "Per feature: mean and variance weighted by mass, Euclidean norm, largest magnitude.");
 
   design.def("abs_scores", [](const Design& X, const Vector& w) {
     check_size("w has", length(w), "the design's number of features is", X.d());

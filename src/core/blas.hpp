@@ -5,7 +5,8 @@
 // scipy there breaks stub generation under build isolation, where scipy is absent.
 //
 // Everything is column-major (Fortran) and double; sizes are int, which is what cython_blas takes.
-// Sizes of zero are legal: leading dimensions are raised to the one that the reference BLAS demands.
+// Sizes of zero are legal: leading dimensions are raised to the one that the reference BLAS
+// demands.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -54,7 +55,8 @@ void take_pointer(nb::handle table, const char* module, const char* name, Functi
   if (!signature) throw nb::python_error();
   if (!std::strstr(signature, ", int *")) {
     throw std::runtime_error("scipy's " + std::string(module) + "." + name + " takes (" +
-                             signature + ") but sparsvm calls it with 32-bit int sizes; install a "
+                             signature +
+                             ") but sparsvm calls it with 32-bit int sizes; install a "
                              "scipy built with the usual (LP64) BLAS interface.");
   }
   void* pointer = PyCapsule_GetPointer(capsule.ptr(), signature);

@@ -278,10 +278,9 @@ class DenseDesign final : public Design {
       const T *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
       const double y0 = y[i], y1 = y[i + 1], y2 = y[i + 2], y3 = y[i + 3];
       for (int64_t j = 0; j < d(); ++j) {
-        g[j] += ((static_cast<double>(x0[j]) - c[j]) * y0 +
-                 (static_cast<double>(x1[j]) - c[j]) * y1) +
-                ((static_cast<double>(x2[j]) - c[j]) * y2 +
-                 (static_cast<double>(x3[j]) - c[j]) * y3);
+        g[j] +=
+            ((static_cast<double>(x0[j]) - c[j]) * y0 + (static_cast<double>(x1[j]) - c[j]) * y1) +
+            ((static_cast<double>(x2[j]) - c[j]) * y2 + (static_cast<double>(x3[j]) - c[j]) * y3);
       }
     });
   }
@@ -311,8 +310,8 @@ class DenseDesign final : public Design {
       gemv(ColumnMajor ? 'T' : 'N', ld, ColumnMajor ? q : m, 1.0, panel.data, ld, Y + panel.row, 1,
            beta, G + panel.column, 1);
     } else if (K > 1) {
-      gemm('N', ColumnMajor ? 'N' : 'T', outputs, q, m, 1.0, Y + panel.row * K, outputs,
-           panel.data, ld, beta, G + panel.column * K, outputs);
+      gemm('N', ColumnMajor ? 'N' : 'T', outputs, q, m, 1.0, Y + panel.row * K, outputs, panel.data,
+           ld, beta, G + panel.column * K, outputs);
     }
   }
 

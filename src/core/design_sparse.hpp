@@ -282,12 +282,11 @@ class SparseDesign final : public Design {
     if (by_columns_ && !indexed()) return given_;
     return column_copy_
         .get([&] {
-          if (!by_columns_) return turn(given_, rows, d());
-          // Turned twice: sorting each column by canonical position would cost a logarithm more.
-          const CompressedCopy<T> stored = turn(given_, RowMap{nullptr, d()}, stored_rows_);
-          return turn(stored.view(), rows, d());
-        })
-        .view();
+      if (!by_columns_) return turn(given_, rows, d());
+      // Turned twice: sorting each column by canonical position would cost a logarithm more.
+      const CompressedCopy<T> stored = turn(given_, RowMap{nullptr, d()}, stored_rows_);
+      return turn(stored.view(), rows, d());
+    }).view();
   }
 
   template <typename Use>
@@ -310,7 +309,8 @@ class SparseDesign final : public Design {
       const int64_t r = majors(i);
       for (int64_t e = view.indptr[r]; e < view.indptr[r + 1]; ++e) {
         const int64_t minor = view.indices[e];
-        visit(by_columns_ ? minor : i, by_columns_ ? i : minor, static_cast<double>(view.values[e]));
+        visit(by_columns_ ? minor : i, by_columns_ ? i : minor,
+              static_cast<double>(view.values[e]));
       }
     }
   }
@@ -328,7 +328,8 @@ class SparseDesign final : public Design {
       const int64_t r = rows(i);
       for (int64_t e = given_.indptr[r]; e < given_.indptr[r + 1]; ++e) {
         const int32_t k = place[static_cast<std::size_t>(given_.indices[e])];
-        if (k >= 0) detail::add_scaled(static_cast<double>(given_.values[e]), Wm + k * K, S + i * K, K);
+        if (k >= 0)
+          detail::add_scaled(static_cast<double>(given_.values[e]), Wm + k * K, S + i * K, K);
       }
     }
   }
