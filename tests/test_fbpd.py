@@ -51,16 +51,13 @@ def hinge_problem(X, y, penalty, alpha=0.05):
 # ---------------------------------------------------------------- the algorithm
 
 
-@pytest.mark.native
-@pytest.mark.parametrize("family", problems.FAMILIES, ids=FAMILY_NAMES)
-@pytest.mark.parametrize("penalty", problems.PENALTIES)
-def test_iterates_are_those_of_algorithm_1(family, penalty):
-    problem = problems.make(7 if penalty == "l1" else 4, family, penalty)
+def follow(problem, iterations):
+    """Compare the native iterates with the twin's, one by one."""
     X = oracles.dense(problem)
     tau, sigma = step_sizes(problem)
     method = FBPD()._method(problem)
     x = twin.start(problem)
-    for _ in range(15):
+    for _ in range(iterations):
         x = twin.step(problem, X, x, tau, sigma)
         assert method.run(1) == 1
         W, b, Y = method.last()
@@ -68,6 +65,22 @@ def test_iterates_are_those_of_algorithm_1(family, penalty):
         np.testing.assert_allclose(W, x.W, rtol=1e-9, atol=1e-11 * size)
         np.testing.assert_allclose(b, x.b, rtol=1e-9, atol=1e-11 * size)
         np.testing.assert_allclose(Y, x.Y, rtol=1e-9, atol=1e-11 * problem.mass.max())
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("family", problems.FAMILIES, ids=FAMILY_NAMES)
+@pytest.mark.parametrize("penalty", problems.PENALTIES)
+def test_iterates_are_those_of_algorithm_1(family, penalty):
+    follow(problems.make(7 if penalty == "l1" else 4, family, penalty), iterations=15)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [3, 10, 66])
+def test_iterates_with_many_samples_and_classes(classes):
+    # More samples than are projected side by side, and classes on both sides of every switch.
+    rng = np.random.default_rng(classes)
+    y = (np.arange(75) % classes).astype(np.int32)
+    follow(hinge_problem(rng.normal(size=(75, 40)), y, "l1/linf", alpha=1e-3), iterations=6)
 
 
 @pytest.mark.native

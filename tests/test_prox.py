@@ -132,13 +132,48 @@ def test_large_vectors_take_the_selecting_branch_and_agree(n, ties, mass):
     close(theta, expected_theta, 10 + mass)
 
 
-def test_every_row_is_projected_on_its_own_simplex():
-    rng = np.random.default_rng(0)
-    Y, mass = rng.normal(size=(20, 4)), rng.uniform(0, 2, 20)
-    mass[3] = 0.0
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 9, 20, 64, 65])
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_every_row_is_projected_on_its_own_simplex(size, scale):
+    # 35 rows: one batch side by side and some single ones.
+    rng = np.random.default_rng(size)
+    Y, mass = rng.normal(size=(35, size)), rng.uniform(0.1, 2, 35) * scale
+    Y[::3] = rng.integers(-2, 3, (12, size))
+    Y *= scale
+    Y[1] *= 1e-3
+    Y[2, 0] += 1e5 * scale
+    mass[[3, 34]] = 0.0
     got = _core.project_simplex_rows(Y, mass)
-    for i in range(20):
-        np.testing.assert_array_equal(got[i], _core.project_simplex(Y[i], mass[i]))
+    for row, p, u in zip(Y, mass, got, strict=True):
+        close(u, twin.project_simplex(row, p), p)
+
+
+def test_a_bad_row_does_not_spoil_its_neighbours():
+    for size in (4, 12):
+        Y = np.random.default_rng(0).normal(size=(64, size))
+        good = _core.project_simplex_rows(Y, np.ones(64))
+        Y[5, 2], Y[40, 0] = np.nan, np.inf
+        bad = _core.project_simplex_rows(Y, np.ones(64))
+        others = np.delete(np.arange(64), [5, 40])
+        np.testing.assert_array_equal(bad[others], good[others])
+        assert np.isnan(bad[5, 2]) and np.isnan(bad[40, 0])
+
+
+@pytest.mark.parametrize("outputs", [1, 3, 8, 11, 66])
+@pytest.mark.parametrize("per_class", [False, True])
+def test_many_single_features_are_treated_side_by_side(outputs, per_class):
+    rng = np.random.default_rng(outputs)
+    W, omega = rng.normal(size=(75, outputs)), rng.choice([0, 0.5, 1, 2], 75)
+    W[:40] = rng.integers(-2, 3, (40, outputs))
+    terms = {"per_class": per_class, "l1_ratio": 0.4, "n_groups": 75, "omega": omega}
+    terms["groups"] = rng.permutation(75).astype(np.int32)
+    for kind, alone in [("l1/l2", _core.prox_group_l2), ("l1/linf", _core.prox_group_linf)]:
+        for step in (0.05, 1.0, 0.4 * outputs):
+            got = _core.prox_penalty(W, step, kind=kind, **terms)
+            for row, o, result in zip(W, omega, got, strict=True):
+                parts = row[:, None] if per_class else row[None]
+                close(result, np.concatenate([alone(part, step * o) for part in parts]), 10)
+            assert not np.signbit(got[got == 0]).any()
 
 
 @st.composite

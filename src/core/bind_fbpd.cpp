@@ -78,6 +78,12 @@ class FbpdRun {
     return method_->run(iterations, tolerance, [&] { monitor.poll(); });
   }
 
+  void products(int64_t iterations) {
+    load_blas();
+    nb::gil_scoped_release released;
+    method_->products(iterations);
+  }
+
   bool settled() const { return method_->settled(); }
 
   /// W, b and Y of the last iterate, or of the mean over the window.
@@ -139,6 +145,8 @@ void bind_fbpd(nb::module_& m) {
            "negative. Returns the number of iterations done.")
       .def_prop_ro("settled", &FbpdRun::settled,
                    "Whether the last run ended because the iterates had stopped moving.")
+      .def("products", &FbpdRun::products, nb::arg("iterations"),
+           "Only the two products of so many iterations; the state stays (for benchmarks).")
       .def("last", &FbpdRun::last, "Copies of W (d, outputs), b (outputs,) and Y (n, K).")
       .def("mean", &FbpdRun::mean, "The same, meaned over the iterates since forget().")
       .def("forget", &FbpdRun::forget, "Begin a new window of means.");

@@ -16,6 +16,7 @@
 #include "module.hpp"
 #include "penalty_prox.hpp"
 #include "prox.hpp"
+#include "simplex_batch.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -47,15 +48,30 @@ Output::Vector simplex(const Vector& y, double mass) {
   return out.vector();
 }
 
+void project_rows(const double* y, const double* mass, int64_t n, int64_t size, double* out) {
+  constexpr int lanes = SimplexBatch::lanes;
+  SimplexBatch batch(size);
+  ProxScratch work = scratch(size);
+  int64_t i = 0;
+  for (; size <= SimplexBatch::longest && i + lanes <= n; i += lanes) {
+    std::copy(mass + i, mass + i + lanes, batch.mass());
+    for (int64_t e = 0; e < lanes * size; ++e) {
+      batch.block()[e % size * lanes + e / size] = y[i * size + e];
+    }
+    batch.project();
+    for (int64_t e = 0; e < lanes * size; ++e) {
+      out[i * size + e] = batch.block()[e % size * lanes + e / size];
+    }
+  }
+  for (; i < n; ++i) project_simplex(y + i * size, size, mass[i], out + i * size, work);
+}
+
 Output::Matrix simplex_rows(const Matrix& y, const Vector& mass) {
   const int64_t n = rows(y), size = columns(y);
   check_size("mass has", length(mass), "the number of rows of y is", n);
   for (int64_t i = 0; i < n; ++i) check_nonnegative("mass", mass.data()[i]);
   Output out(n * size);
-  ProxScratch work = scratch(size);
-  for (int64_t i = 0; i < n; ++i) {
-    project_simplex(y.data() + i * size, size, mass.data()[i], out.data() + i * size, work);
-  }
+  project_rows(y.data(), mass.data(), n, size, out.data());
   return out.matrix(n, size, false);
 }
 

@@ -11,41 +11,44 @@
 
 #include "penalty_kind.hpp"
 #include "prox.hpp"
+#include "simplex_batch.hpp"
 
 namespace sparsvm {
 
 /// prox of step·base(ω∘W) for W of size d x K, row-major ("feature-major").
 ///
 /// A group is a set of features; joint groups span the K outputs, per-class groups are repeated in
-/// each. Features are visited group by group, in the order `order()`.
+/// each. `apply` may be given a range of parts, so that a caller can treat them while in cache.
 class PenaltyProx {
  public:
   PenaltyProx(PenaltyKind kind, double l1_ratio, std::int64_t d, std::int64_t outputs,
               const std::int32_t* groups, std::int64_t n_groups, bool per_class,
               const double* omega)
       : kind_(kind), ratio_(l1_ratio), d_(d), outputs_(outputs), per_class_(per_class),
-        omega_(omega, omega + d) {
+        omega_(omega, omega + d), batch_(outputs) {
     for (double o : omega_) {
       if (!(o >= 0.0)) throw std::invalid_argument("omega must be >= 0 and not NaN.");
     }
     all_ones_ = std::all_of(omega_.begin(), omega_.end(), [](double o) { return o == 1.0; });
-    if (separable()) return;
+    if (entrywise_kind()) return;
     sort_features(groups, n_groups);
     std::int64_t widest = 0;
     for (std::int64_t g = 0; g < n_groups; ++g) widest = std::max(widest, first_[g + 1] - first_[g]);
+    alone_ = widest <= 1;
+    // Groups of one entry each: every group norm is the absolute value.
+    if (alone_ && (per_class_ || outputs_ == 1)) kind_ = PenaltyKind::l1;
     const std::int64_t entries = widest * (per_class_ ? 1 : outputs_);
     work_.reserve(entries);
     gathered_.resize(static_cast<std::size_t>(entries));
     gathered_omega_.resize(static_cast<std::size_t>(entries));
   }
 
-  std::int64_t outputs() const { return outputs_; }
-  /// Groups, or features where the penalty is a sum over entries: what `apply` counts by.
-  std::int64_t parts() const { return separable() ? d_ : std::ssize(first_) - 1; }
+  /// Groups, or features where the penalty is a sum over features: what `apply` counts by.
+  std::int64_t parts() const { return by_feature() ? d_ : std::ssize(first_) - 1; }
   /// The feature at which a part starts, where parts are ranges of consecutive features.
-  std::int64_t start(std::int64_t part) const { return separable() ? part : first_[part]; }
+  std::int64_t start(std::int64_t part) const { return by_feature() ? part : first_[part]; }
   /// Whether every part is a range of consecutive features, in order.
-  bool consecutive() const { return separable() || consecutive_; }
+  bool consecutive() const { return by_feature() || consecutive_; }
 
   /// V <- prox(V) on the parts [from, to); the rest of V is not touched.
   void apply(double* V, double step, std::int64_t from, std::int64_t to) {
@@ -54,16 +57,18 @@ class PenaltyProx {
       case PenaltyKind::l2: return entrywise(V, 0.0, step, from, to);
       case PenaltyKind::elasticnet:
         return entrywise(V, step * ratio_, step * (1.0 - ratio_), from, to);
-      case PenaltyKind::sparse_group: return groupwise(V, step * (1.0 - ratio_), step * ratio_, from, to);
-      default: return groupwise(V, step, 0.0, from, to);
+      case PenaltyKind::sparse_group:
+        return groups(V, step * (1.0 - ratio_), step * ratio_, from, to);
+      default: return groups(V, step, 0.0, from, to);
     }
   }
   void apply(double* V, double step) { apply(V, step, 0, parts()); }
 
  private:
-  bool separable() const {
+  bool entrywise_kind() const {
     return kind_ == PenaltyKind::l1 || kind_ == PenaltyKind::l2 || kind_ == PenaltyKind::elasticnet;
   }
+  bool by_feature() const { return alone_ || entrywise_kind(); }
 
   void sort_features(const std::int32_t* groups, std::int64_t n_groups) {
     first_.assign(static_cast<std::size_t>(n_groups) + 1, 0);
@@ -112,14 +117,62 @@ class PenaltyProx {
 
   /// Soft thresholding by shrink·ω_j, then the prox of the group norm. The composition is the prox
   /// of the sum because the second keeps signs and zeros, hence the subgradients of the first.
-  void groupwise(double* V, double step, double shrink, std::int64_t from, std::int64_t to) {
+  void groups(double* V, double step, double shrink, std::int64_t from, std::int64_t to) {
     if (shrink > 0.0) {
-      for (std::int64_t i = first_[from]; i < first_[to]; ++i) {
-        const double t = shrink * omega_[order_[i]];
-        double* v = V + order_[i] * outputs_;
+      for (std::int64_t i = start(from); i < start(to); ++i) {
+        const std::int64_t j = alone_ ? i : order_[i];
+        const double t = shrink * omega_[j];
+        double* v = V + j * outputs_;
         for (std::int64_t k = 0; k < outputs_; ++k) v[k] = soft(v[k], t);
       }
     }
+    if (!alone_) return wide_groups(V, step, from, to);
+    if (kind_ == PenaltyKind::group_linf) return clip_features(V, step, from, to);
+    for (std::int64_t j = from; j < to; ++j) {
+      const double t = step * omega_[j];
+      if (t > 0.0) prox_group_l2(V + j * outputs_, outputs_, t, V + j * outputs_);
+    }
+  }
+
+  /// prox of step·ω_j‖·‖_∞ of single features, side by side where there are enough of them.
+  void clip_features(double* V, double step, std::int64_t from, std::int64_t to) {
+    constexpr int lanes = SimplexBatch::lanes;
+    std::int64_t j = from;
+    if (outputs_ <= SimplexBatch::longest) {
+      for (; j + lanes <= to; j += lanes) clip_batch(V + j * outputs_, step, omega_.data() + j);
+    }
+    for (; j < to; ++j) {
+      const double t = step * omega_[j];
+      if (t > 0.0) prox_group_linf(V + j * outputs_, outputs_, t, V + j * outputs_, work_);
+    }
+  }
+
+  void clip_batch(double* V, double step, const double* omega) {
+    constexpr int lanes = SimplexBatch::lanes;
+    double* block = batch_.block();
+    double total[lanes];
+    for (int l = 0; l < lanes; ++l) {
+      const double* v = V + l * outputs_;
+      double sum = 0.0;
+      for (std::int64_t k = 0; k < outputs_; ++k) {
+        const double size = std::abs(v[k]);
+        block[k * lanes + l] = size;
+        sum += size;
+      }
+      total[l] = sum;
+      batch_.mass()[l] = step * omega[l];
+    }
+    batch_.locate();
+    for (int l = 0; l < lanes; ++l) {
+      const double t = batch_.mass()[l];
+      const double level = total[l] <= t ? 0.0 : std::max(0.0, batch_.top()[l] + batch_.theta()[l]);
+      if (t == 0.0) continue;
+      double* v = V + l * outputs_;
+      for (std::int64_t k = 0; k < outputs_; ++k) v[k] = clipped(v[k], level) + 0.0;
+    }
+  }
+
+  void wide_groups(double* V, double step, std::int64_t from, std::int64_t to) {
     for (std::int64_t g = from; g < to; ++g) {
       const std::int64_t size = first_[g + 1] - first_[g];
       if (size == 0) continue;
@@ -181,11 +234,13 @@ class PenaltyProx {
   double ratio_;
   std::int64_t d_, outputs_;
   bool per_class_, all_ones_ = false, consecutive_ = true;
+  bool alone_ = false;  // every feature is a group of its own
   std::vector<double> omega_;
   std::vector<std::int64_t> first_, order_;  // features of group g: order_[first_[g] .. first_[g+1])
   std::vector<unsigned char> even_;          // whether ω is one value in the group
   std::vector<double> gathered_, gathered_omega_;
   ProxScratch work_;
+  SimplexBatch batch_;
 };
 
 }  // namespace sparsvm

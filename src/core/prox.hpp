@@ -100,12 +100,9 @@ inline void project_l1_ball(const double* v, std::int64_t n, double radius, doub
 /// prox of t·‖·‖₂: shrink the length by t.
 inline void prox_group_l2(const double* v, std::int64_t n, double t, double* out) {
   const double length = norm2(v, n);
-  if (length <= t) {
-    std::fill(out, out + n, 0.0);
-    return;
-  }
-  const double factor = (length - t) / length;
-  for (std::int64_t k = 0; k < n; ++k) out[k] = factor * v[k];
+  // No branch: whether a group vanishes is hard to predict. Adding 0 turns −0 into +0.
+  const double factor = length > t ? (length - t) / length : 0.0;
+  for (std::int64_t k = 0; k < n; ++k) out[k] = factor * v[k] + 0.0;
 }
 
 /// prox of t·‖·‖_∞: by Moreau v − P_{‖·‖₁ <= t}(v), which clips the magnitudes at the level T

@@ -42,17 +42,13 @@ double newton_root(const double* z, const double* c, std::int64_t n, double base
     double sum = base, rate = slope;
     std::int64_t count = 0;
     for (std::int64_t k = 0; k < n; ++k) {
-      if (z[k] > theta) {
-        if constexpr (weighted) {
-          sum += c[k] * z[k];
-          rate += c[k];
-        } else {
-          sum += z[k];
-        }
-        ++count;
-      }
+      // Selections instead of branches, which would be mispredicted half of the time.
+      const bool above = z[k] > theta;
+      const double weight = weighted ? c[k] : 1.0;
+      sum += above ? weight * z[k] : 0.0;
+      rate += above ? weight : 0.0;
+      count += above;
     }
-    if constexpr (!weighted) rate += static_cast<double>(count);
     if (count >= last || !(rate > 0.0)) return theta;
     theta = sum / rate;
     last = count;
