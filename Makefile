@@ -17,10 +17,10 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 .PHONY: test test-all sanitize lint format clean check-tools
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --doctest-modules --pyargs sparsvm tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
 
 test-all: $(VENV)/.installed
-	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough --doctest-modules --pyargs sparsvm tests
+	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough tests
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
