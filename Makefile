@@ -1,4 +1,5 @@
 # Everything a newcomer or a machine runs. Each target does its own set-up in .venv.
+#   make demo       install, compare with scikit-learn on real data, draw demo.png
 #   make test       install with the test extras and run the suite
 #   make test-all   the same with long tests and many more random examples
 #   make sanitize   the native tests under AddressSanitizer and UBSan (Linux, gcc)
@@ -14,7 +15,10 @@ SANITIZED := build/sanitize
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: test test-all sanitize lint format clean check-tools
+.PHONY: demo test test-all sanitize lint format clean check-tools
+
+demo: $(VENV)/.demo-installed
+	$(BIN)/python -m sparsvm.demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
@@ -35,6 +39,11 @@ format: $(VENV)/.installed
 $(VENV)/.installed: $(SOURCES) | check-tools
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q ".[test,dev]"
+	@touch $@
+
+$(VENV)/.demo-installed: $(SOURCES) | check-tools
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q ".[all]"
 	@touch $@
 
 # The sanitizers' run-time libraries come before Python itself, and the C++ library with them, since
