@@ -49,7 +49,7 @@ nb::object matrix_to_numpy(std::vector<double>&& values, std::size_t rows, std::
 nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix margins, const std::string& kind,
                         double l1_ratio, Integers groups, std::int64_t n_groups, bool per_class, Vector omega,
                         bool intercept, std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
-                        std::optional<Matrix> start_weights, double objective_unit, double tol, int max_iter,
+                        std::optional<Matrix> start_weights, std::optional<Vector> start_intercept, double objective_unit, double tol, int max_iter,
                         nb::object callback) {
   const std::int64_t n = design.n(), d = design.d(), K = static_cast<std::int64_t>(margins.shape(1));
   if (n < 1 || K < 2)
@@ -67,6 +67,9 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   if (tilt) expect_shape("tilt", *tilt, d, outputs);
   if (start_dual) expect_shape("start_dual", *start_dual, n, K);
   if (start_weights) expect_shape("start_weights", *start_weights, d, outputs);
+  if (start_intercept) expect("start_intercept", static_cast<std::int64_t>(start_intercept->shape(0)), outputs);
+  if (start_dual && (!start_weights || !start_intercept))
+    throw std::invalid_argument("interior_point: a start needs dual, weights and intercept.");
 
   const PenaltyKind parsed = penalty_kind(kind);
   Monitor monitor(callback);
@@ -77,7 +80,8 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
     const PenaltyLayout layout(parsed, l1_ratio, groups.data(), n_groups, per_class, omega.data(), d, outputs);
     const HingeTask task{design,       y.data(),       lambda.data(), margins.data(), static_cast<int>(K),
                          parsed,       omega.data(),   intercept,     tilt ? tilt->data() : nullptr,
-                         start_dual ? start_dual->data() : nullptr,   start_weights ? start_weights->data() : nullptr};
+                         start_dual ? start_dual->data() : nullptr,   start_weights ? start_weights->data() : nullptr,
+                         start_intercept ? start_intercept->data() : nullptr};
     InteriorPoint solver(task, layout, monitor, objective_unit);
     result = solver.solve({tol, max_iter});
   }
@@ -96,7 +100,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
 void bind_interior_point(nb::module_& m) {
   m.def("interior_point", &interior_point, nb::arg("design"), nb::arg("y"), nb::arg("lam"), nb::arg("margins"), nb::arg("kind"),
         nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"),
-        nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(),
+        nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(), nb::arg("start_intercept").none(),
         nb::arg("objective_unit"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("callback").none(),
         "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the meaning of the arguments.");
 }

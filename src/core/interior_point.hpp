@@ -19,6 +19,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -43,7 +44,8 @@ struct HingeTask {
   bool intercept;
   const double* tilt;           // d x outputs or null: the objective gets -<tilt, W>
   const double* start_dual;     // n x K in units of lambda, balanced, or null
-  const double* start_weights;  // d x outputs or null: its support opens the working set
+  const double* start_weights;  // d x outputs, with start_dual: the primal part of a warm start
+  const double* start_intercept;  // outputs
 };
 
 struct InteriorPointOptions {
@@ -83,12 +85,13 @@ class InteriorPoint {
       evaluate(options.tol);
       record(it);
       if (converged(options.tol) || it >= options.max_iter) break;
-      if (!iterate(it)) {
+      if (no_progress(it) || !iterate(it)) {
         result.stalled = true;
         break;
       }
     }
     result.iterations = it;
+    if (!free_features_.empty()) project_dual();
     export_result(converged(options.tol) ? sparse_ : best(), result);
     return result;
   }
@@ -97,6 +100,10 @@ class InteriorPoint {
   static constexpr double kStepFraction = 0.985;
   static constexpr double kCentrality = 1e-4;
   static constexpr double kShortStep = 0.1;
+  static constexpr double kFewFlows = 0.05;
+  static constexpr double kProximal = 1e-12;
+  static constexpr int kPatience = 30;
+  static constexpr double kWarmSlack = 0.05, kWarmMix = 0.1;  // how far a warm start is pulled inside
   static constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4, kAccurate = 1e-9;
 
   const HingeTask& t_;
@@ -128,7 +135,8 @@ class InteriorPoint {
   NewtonVector rhs_, dir_;
   std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_, signed_;
   double mu_ = 0.0, margin_unit_ = 1.0;
-  int stuck_ = 0;
+  int stuck_ = 0, last_progress_ = 0;
+  double last_gap_ = std::numeric_limits<double>::infinity();
   double solve_residual_ = 0.0;
 
   // The best primal points met, as they are and with inactive coordinates at exact zero.
@@ -218,9 +226,9 @@ class InteriorPoint {
   }
 
   // The free intercept makes centring exact, and it keeps M_k well conditioned. A constant column
-  // becomes exactly zero.
+  // becomes exactly zero. Sparse columns stay sparse instead.
   void centre_column(std::int32_t j, double* x) {
-    if (!t_.intercept) return;
+    if (!t_.intercept || t_.design.sparse()) return;
     double sum = 0.0, total = 0.0;
     for (int i = 0; i < n_; ++i) {
       sum += t_.lambda[i] * (x[i] - x[0]);
@@ -256,56 +264,179 @@ class InteriorPoint {
     in_set_.assign(layout_.n_blocks(), 0);
     column_of_.assign(d_, -1);
     start_dual(centre);
-
-    xi_.resize(n_);
+    xi_.assign(n_, 0.0);
     U_.resize(nk);
     b_.assign(system_.n_free(), 0.0);
-    for (int i = 0; i < n_; ++i) xi_[i] = largest[i] + margin_unit_;
-    double sum = 0.0;
-    for (int k = 0; k < K_; ++k)
-      for (int i = 0; i < n_; ++i) {
-        U_[ck(k) + i] = xi_[i] - r_[ck(k) + i];
-        sum += U_[ck(k) + i] * Y_[ck(k) + i];
-      }
-    mu_ = sum / static_cast<double>(nk);
-    // Samples or classes of tiny weight would start far off the central path and block every step.
-    for (std::size_t a = 0; a < nk; ++a) U_[a] = std::max(U_[a], kCentrality * mu_ / Y_[a]);
-    if (!quadratic_) open_working_set();
+    double mass = 0.0;
+    for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
+    system_.proximal = kProximal * mass;
+    const bool warm = t_.start_dual != nullptr;
+    if (warm) {
+      mu_ = kWarmSlack * margin_unit_ * mass / static_cast<double>(nk);
+      if (!quadratic_) open_working_set();
+      warm_free_coefficients();
+    }
+    start_slacks(warm);
+    if (!warm && !quadratic_) open_working_set();
     // The zero model is the first candidate: it is the optimum of a problem without margins.
     sparse_.primal = margin_sum;
     sparse_.values.assign(blocks_.n_coordinates(), 0.0);
-    sparse_.b = b_;
+    sparse_.b.assign(b_.size(), 0.0);
     sparse_.zero = true;
   }
 
-  void start_dual(const std::vector<double>& centre) {
-    const std::size_t nk = static_cast<std::size_t>(n_) * K_;
+  // xi above every margin: at no weights, or a little above those of a warm start.
+  void start_slacks(bool warm) {
+    if (warm)
+      scores(blocks_.w, b_, Y_, S_);
+    else
+      S_.assign(Y_.size(), 0.0);
+    double sum = 0.0;
+    for (int i = 0; i < n_; ++i) {
+      double top = -std::numeric_limits<double>::infinity();
+      for (int k = 0; k < K_; ++k) top = std::max(top, r_[ck(k) + i] + S_[ck(k) + i]);
+      xi_[i] = top + (warm ? kWarmSlack : 1.0) * margin_unit_;
+      for (int k = 0; k < K_; ++k) {
+        U_[ck(k) + i] = xi_[i] - r_[ck(k) + i] - S_[ck(k) + i];
+        sum += U_[ck(k) + i] * Y_[ck(k) + i];
+      }
+    }
+    mu_ = sum / static_cast<double>(Y_.size());
+    // Samples or classes of tiny weight would start far off the central path and block every step.
+    for (std::size_t a = 0; a < Y_.size(); ++a) U_[a] = std::max(U_[a], kCentrality * mu_ / Y_[a]);
+  }
+
+  // Intercepts and unpenalised weights of the warm start, in centred columns and relative to the class
+  // that carries none.
+  void warm_free_coefficients() {
+    std::vector<double> all(static_cast<std::size_t>(outputs_) * system_.q(), 0.0);
+    const int first = t_.intercept ? 1 : 0;
+    for (int o = 0; o < outputs_; ++o) {
+      double* row = all.data() + static_cast<std::size_t>(o) * system_.q();
+      if (t_.intercept) {
+        row[0] = t_.start_intercept[o];
+        for (std::int64_t j = 0; j < d_; ++j) row[0] += mean_[j] * t_.start_weights[static_cast<std::size_t>(j) * outputs_ + o];
+      }
+      for (std::size_t f = 0; f < free_features_.size(); ++f)
+        row[first + f] = t_.start_weights[static_cast<std::size_t>(free_features_[f]) * outputs_ + o] * free_scale_[f];
+    }
+    for (int k = shift_class_; k < K_; ++k) {
+      if (!system_.has_free(k)) continue;
+      for (int f = 0; f < system_.q(); ++f) {
+        const double reference = outputs_ > 1 ? all[static_cast<std::size_t>(outputs_ - 1) * system_.q() + f] : 0.0;
+        b_[system_.free_offset(k) + f] = all[static_cast<std::size_t>(k - shift_class_) * system_.q() + f] - reference;
+      }
+    }
+  }
+
+  // The largest fraction, up to a cap, of the direction priced in dG_ that leaves every block that is
+  // not on its boundary already strictly inside.
+  double feasible_fraction(double cap) {
+    if (quadratic_) return cap;
+    double eps = cap;
+    std::vector<double> g(layout_.largest_block());
+    for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+      const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+      if (size == 0 || layout_.shape.exceeds(g.data(), size, 0.9)) continue;
+      for (;;) {
+        layout_.values(b, G_.data(), dG_.data(), eps, g.data());
+        if (!layout_.shape.exceeds(g.data(), size, 0.95)) break;
+        eps = t_.tilt ? 0.5 * eps : std::min(0.999 * eps, eps * 0.949 / layout_.shape.dual_norm(g.data(), size));
+      }
+    }
+    return eps;
+  }
+
+  double start_fraction(const std::vector<double>& direction) {
+    return feasible_fraction(quadratic_ ? std::min(0.9, best_quadratic_fraction(direction)) : 0.9);
+  }
+
+  // The fraction of the direction priced in dG_ with the best dual value under a quadratic penalty.
+  double best_quadratic_fraction(const std::vector<double>& direction) const {
+    const double gain = margin_gain(direction);
+    double square = 0.0;
+    for (std::int64_t j = 0; j < d_; ++j)
+      for (int o = 0; o < outputs_; ++o) {
+        const double g = dG_[static_cast<std::size_t>(j) * outputs_ + o] * layout_.inv_omega[j];
+        square += g * g;
+      }
+    return gain > 0.0 && square > 0.0 ? gain / square : 0.9;
+  }
+
+  // With few features and a tiny alpha, X'Y~ would leave the ball long before Y is anywhere near the
+  // flows of the optimum. Pulls the centre towards X'Y~ = 0 by damped Newton steps on its equalities.
+  std::vector<double> flows_across_features(const std::vector<double>& centre) {
+    std::vector<double> columns;
+    std::vector<std::int32_t> all(static_cast<std::size_t>(d_));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<double> X(static_cast<std::size_t>(n_) * d_);
+    t_.design.gather_columns(all.data(), d_, X.data());
+    if (t_.intercept) columns.assign(n_, 1.0);
+    for (std::int64_t j = 0; j < d_; ++j) {
+      double* x = X.data() + static_cast<std::size_t>(j) * n_;
+      centre_column(static_cast<std::int32_t>(j), x);
+      double sum = 0.0;
+      for (int i = 0; i < n_; ++i) sum += x[i] * x[i];
+      const double scale = std::sqrt(sum / n_);
+      if (scale > 0.0)
+        for (int i = 0; i < n_; ++i) columns.push_back(x[i] / scale);
+    }
+    std::vector<double> Y(centre.size()), direction(centre.size());
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < K_; ++k)
+        Y[ck(k) + i] = t_.lambda[i] * (t_.y[i] == k) + 0.9 * centre[static_cast<std::size_t>(i) * K_ + k];
+    Equalities equalities(*this, std::move(columns));
+    for (int round = 0; round < 8; ++round)
+      if (!equalities.approach(Y)) break;
+    for (int k = 0; k < K_; ++k) {
+      signed_column(Y, k, signed_);
+      for (int i = 0; i < n_; ++i) direction[static_cast<std::size_t>(i) * K_ + k] = signed_[i];
+    }
+    return direction;
+  }
+
+  double margin_gain(const std::vector<double>& direction) const {
+    double gain = 0.0;
+    for (std::size_t a = 0; a < direction.size(); ++a) gain += direction[a] * t_.margins[a];
+    return gain;
+  }
+
+  void start_dual(std::vector<double>& direction) {
     G_.assign(static_cast<std::size_t>(d_) * outputs_, 0.0);
     dG_.resize(G_.size());
     if (t_.tilt)
       for (std::size_t a = 0; a < G_.size(); ++a) G_[a] = -t_.tilt[a];
-    price(centre.data());  // dG_ = X' centre
-    double eps = 0.9;
-    if (!quadratic_) {
-      std::vector<double> g(layout_.largest_block());
-      for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
-        const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
-        if (size == 0 || layout_.shape.exceeds(g.data(), size, 0.9)) continue;
-        for (;;) {
-          layout_.values(b, G_.data(), dG_.data(), eps, g.data());
-          if (!layout_.shape.exceeds(g.data(), size, 0.95)) break;
-          if (t_.tilt) {
-            eps *= 0.5;
-          } else {
-            eps = std::min(0.999 * eps, eps * 0.949 / layout_.shape.dual_norm(g.data(), size));
-          }
-        }
+    price(direction.data());
+    double eps = start_fraction(direction);
+    if (!t_.start_dual && !t_.tilt && eps < kFewFlows && 2 * d_ <= n_) {
+      std::vector<double> other = flows_across_features(direction);
+      price(other.data());
+      const double fraction = start_fraction(other);
+      if (fraction * margin_gain(other) > eps * margin_gain(direction)) {
+        direction = std::move(other);
+        eps = fraction;
+      } else {
+        price(direction.data());
       }
     }
-    Y_.resize(nk);
+    if (t_.start_dual) {
+      for (int i = 0; i < n_; ++i) {
+        const std::size_t row = static_cast<std::size_t>(i) * K_;
+        double off = 0.0;
+        for (int k = 0; k < K_; ++k) {
+          const double y = t_.y[i] == k ? 0.0 : t_.start_dual[row + k];
+          direction[row + k] = kWarmMix * eps * direction[row + k] + (1.0 - kWarmMix) * y;
+          off += (1.0 - kWarmMix) * y;
+        }
+        direction[row + t_.y[i]] -= off;
+      }
+      price(direction.data());
+      eps = feasible_fraction(1.0);
+    }
+    Y_.resize(direction.size());
     for (int i = 0; i < n_; ++i)
       for (int k = 0; k < K_; ++k)
-        Y_[ck(k) + i] = t_.lambda[i] * (t_.y[i] == k) + eps * centre[static_cast<std::size_t>(i) * K_ + k];
+        Y_[ck(k) + i] = t_.lambda[i] * (t_.y[i] == k) + eps * direction[static_cast<std::size_t>(i) * K_ + k];
     for (std::size_t a = 0; a < G_.size(); ++a) G_[a] += eps * dG_[a];
   }
 
@@ -319,7 +450,7 @@ class InteriorPoint {
       const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
       if (size == 0) continue;
       const double norm = layout_.shape.dual_norm(g.data(), size);
-      if (norm >= 0.95)
+      if (norm >= 0.95 || (t_.start_weights && starts_nonzero(b)))
         forced.push_back(b);
       else
         ranked.emplace_back(norm, b);
@@ -332,10 +463,18 @@ class InteriorPoint {
                      [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     for (std::int64_t w = 0; w < wanted; ++w) forced.push_back(ranked[w].second);
     std::sort(forced.begin(), forced.end());
-    add_blocks(forced);
+    add_blocks(forced, true);
   }
 
-  void add_blocks(const std::vector<std::int64_t>& list) {
+  bool starts_nonzero(std::int64_t b) const {
+    bool any = false;
+    layout_.coordinates(b, [&](std::int32_t j, std::int32_t o) {
+      any = any || t_.start_weights[static_cast<std::size_t>(j) * outputs_ + o] != 0.0;
+    });
+    return any;
+  }
+
+  void add_blocks(const std::vector<std::int64_t>& list, bool opening = false) {
     std::vector<std::int32_t> fresh;
     for (std::int64_t b : list)
       layout_.coordinates(b, [&](std::int32_t j, std::int32_t) {
@@ -352,14 +491,18 @@ class InteriorPoint {
       for (int i = 0; i < n_; ++i) sum += Xw_[old + c * n_ + i] * Xw_[old + c * n_ + i];
       column_scale_.push_back(std::sqrt(sum / n_) / margin_unit_);
     }
-    std::vector<double> g(layout_.largest_block()), shift(layout_.largest_block());
+    std::vector<double> g(layout_.largest_block()), shift(layout_.largest_block()), weights;
     std::vector<std::int32_t> cols, classes;
     for (std::int64_t b : list) {
       cols.clear();
       classes.clear();
+      weights.clear();
       layout_.coordinates(b, [&](std::int32_t j, std::int32_t o) {
         cols.push_back(column_of_[j]);
         classes.push_back(o + shift_class_);
+        // Opening blocks start at zero: their own centre depends on the scale of the columns.
+        if (opening)
+          weights.push_back(t_.start_weights ? t_.start_weights[static_cast<std::size_t>(j) * outputs_ + o] * t_.omega[j] : 0.0);
       });
       const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
       std::fill(shift.begin(), shift.end(), 0.0);
@@ -367,7 +510,8 @@ class InteriorPoint {
         const double pull = 0.5 / layout_.shape.dual_norm(g.data(), size) - 1.0;
         for (std::int64_t c = 0; c < size; ++c) shift[c] = pull * g[c];
       }
-      blocks_.add(layout_.shape, b, size, cols.data(), classes.data(), g.data(), shift.data(), mu_);
+      blocks_.add(layout_.shape, b, size, cols.data(), classes.data(), g.data(), shift.data(), mu_,
+                  weights.empty() ? nullptr : weights.data());
       in_set_[b] = 1;
     }
   }
@@ -467,9 +611,9 @@ class InteriorPoint {
     const auto [square, linear] = quadratic_terms(Y_);
     double dual = -(square - linear + 0.5 * tilt_norm_) - conjugate();
     for (std::size_t a = 0; a < Y_.size(); ++a) dual += Y_[a] * r_[a];
-    dual -= infeasibility();
-    if (!blocks_.dual_feasible()) dual = -std::numeric_limits<double>::infinity();
-    if (dual > best_dual_ || best_Y_.empty()) {
+    dual -= infeasibility() + blocks_.shift_value();
+    // As long as no dual value can be trusted, the latest point is the best guess.
+    if (dual > best_dual_ || !std::isfinite(best_dual_)) {
       best_dual_ = dual;
       best_Y_ = Y_;
     }
@@ -511,6 +655,16 @@ class InteriorPoint {
     best.b = b_;
     best.zero = false;
     if (quadratic_) best.Y = Y_;
+  }
+
+  // Rounding ends the progress of an ill-conditioned problem; going on would only cost time.
+  bool no_progress(int it) {
+    const double gap = best().primal - best_dual_;
+    if (!(gap > 0.9 * last_gap_)) {
+      last_gap_ = gap;
+      last_progress_ = it;
+    }
+    return it - last_progress_ > kPatience;
   }
 
   bool converged(double tol) const { return std::isfinite(sparse_.primal) && sparse_.primal - best_dual_ <= tol * std::fabs(sparse_.primal); }
@@ -567,6 +721,16 @@ class InteriorPoint {
     return blocks_.conjugate(dg_.data());
   }
 
+  // What the solve left of the row sums would add up in Y~ over the iterations.
+  void exact_row_sums(const NewtonVector& rhs, NewtonVector& step) const {
+    for (int i = 0; i < n_; ++i) {
+      double others = 0.0;
+      for (int k = 0; k < K_; ++k)
+        if (k != t_.y[i]) others += step.y[ck(k) + i];
+      step.y[ck(t_.y[i]) + i] = rhs.xi[i] - others;
+    }
+  }
+
   // Newton direction for complementarity tau; fills dir_, dU_ and the blocks' directions.
   void direction(double tau, bool corrector) {
     blocks_.compute_rhs(tau, corrector);
@@ -591,13 +755,7 @@ class InteriorPoint {
       rhs_.y[a] += c_[a] / Y_[a] - rho_[a];
     }
     solve_residual_ = system_.solve(rhs_, dir_);
-    // Row sums exactly: what the solve left of them would add up in Y~ over the iterations.
-    for (int i = 0; i < n_; ++i) {
-      double others = 0.0;
-      for (int k = 0; k < K_; ++k)
-        if (k != t_.y[i]) others += dir_.y[ck(k) + i];
-      dir_.y[ck(t_.y[i]) + i] = rhs_.xi[i] - others;
-    }
+    exact_row_sums(rhs_, dir_);
     dU_.resize(Y_.size());
     for (std::size_t a = 0; a < Y_.size(); ++a) dU_[a] = (c_[a] - U_[a] * dir_.y[a]) / Y_[a];
     transposed_coordinates(dir_.y.data());
@@ -723,6 +881,58 @@ class InteriorPoint {
     }
     std::sort(entering.begin(), entering.end());
     entering.erase(std::unique(entering.begin(), entering.end()), entering.end());
+  }
+
+  // Newton steps of Y towards row sums lambda and C'Y~_k = 0 for given columns C, small relative to Y.
+  class Equalities {
+   public:
+    Equalities(InteriorPoint& owner, std::vector<double> columns)
+        : o_(owner),
+          q_(static_cast<int>(columns.size() / owner.n_)),
+          columns_(columns),
+          system_(owner.n_, owner.K_, std::move(columns), q_, {}),
+          ones_(static_cast<std::size_t>(owner.n_) * owner.K_, 1.0) {
+      system_.regularisation = 0.0;
+    }
+
+    // One damped step that keeps Y positive; false when the system cannot be solved.
+    bool approach(std::vector<double>& Y) {
+      NewtonVector rhs, step;
+      rhs.resize(Y.size(), o_.n_, system_.n_free());
+      for (int i = 0; i < o_.n_; ++i) {
+        double sum = 0.0;
+        for (int k = 0; k < o_.K_; ++k) sum += Y[o_.ck(k) + i];
+        rhs.xi[i] = o_.t_.lambda[i] - sum;
+      }
+      for (int k = 0; k < o_.K_; ++k) {
+        if (!system_.has_free(k)) continue;
+        o_.signed_column(Y, k, o_.signed_);
+        gemv('T', o_.n_, q_, -1.0, columns_.data(), o_.n_, o_.signed_.data(), 1, 0.0, rhs.b.data() + system_.free_offset(k), 1);
+      }
+      system_.assemble(PenaltyBlocks(), nullptr, false, false, ones_.data(), Y.data());
+      if (!system_.factor()) return false;
+      system_.solve(rhs, step);
+      o_.exact_row_sums(rhs, step);
+      const double length = std::min(1.0, 0.9 * o_.ratio(Y, step.y, 2.0));
+      for (std::size_t a = 0; a < Y.size(); ++a) Y[a] += length * step.y[a];
+      return true;
+    }
+
+   private:
+    InteriorPoint& o_;
+    int q_;
+    std::vector<double> columns_;
+    NewtonSystem system_;
+    std::vector<double> ones_;
+  };
+
+  // Removes what rounding left of F'Y~: unpenalised features demand it exactly, and no scaling of the
+  // certificate could repair it.
+  void project_dual() {
+    const std::size_t size = static_cast<std::size_t>(n_) * system_.q();
+    Equalities equalities(*this, std::vector<double>(system_.free_columns(), system_.free_columns() + size));
+    for (int round = 0; round < 5; ++round)
+      if (!equalities.approach(best_Y_)) return;
   }
 
   // ---- results in the user's coordinates ----

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "class_coupling.hpp"
 #include "penalty_blocks.hpp"
 
 namespace sparsvm {
@@ -37,7 +38,6 @@ class NewtonSystem {
   // free_columns: n x q column-major. gram: X X' of a quadratic penalty (upper triangle) or empty.
   NewtonSystem(int n, int n_classes, std::vector<double> free_columns, int q, std::vector<double> gram)
       : n_(n), K_(n_classes), q_(q), F_(std::move(free_columns)), gram_(std::move(gram)) {
-    M_.resize(static_cast<std::size_t>(K_) * n_ * n_);
     diag_.resize(static_cast<std::size_t>(K_) * n_);
     factored_.assign(K_, false);
   }
@@ -54,13 +54,14 @@ class NewtonSystem {
   void assemble(const PenaltyBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal, const double* U,
                 const double* Y) {
     build_class_lists(blocks, joint);
-    coupling_count_ = 0;
     curvature_scale_ = 0.0;
-    if (joint) build_coupling(blocks, Xw);
+    coupling_.clear();
+    if (joint) coupling_.build(blocks, Xw, n_, K_);
     for (int k = 0; k < K_; ++k) {
-      double* M = block(k);
       const bool dense = !class_coords_[k].empty() || (!gram_.empty() && !(K_ == 2 && k == 0));
       factored_[k] = dense;
+      if (dense) M_.resize(static_cast<std::size_t>(K_) * n_ * n_);
+      double* M = block(k);
       double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
       const double *u = U + static_cast<std::size_t>(k) * n_, *yk = Y + static_cast<std::size_t>(k) * n_;
       if (!dense) {
@@ -84,12 +85,8 @@ class NewtonSystem {
       }
       curvature_scale_ = std::max(curvature_scale_, sum / n_);
     }
-    const std::size_t per_class = static_cast<std::size_t>(n_) * coupling_count_;
-    for (int k = 0; k < K_ && coupling_count_ > 0; ++k) {
-      double sum = 0.0;
-      for (std::size_t a = k * per_class; a < (k + 1) * per_class; ++a) sum += N_[a] * N_[a];
-      curvature_scale_ = std::max(curvature_scale_, sum / n_);
-    }
+    for (int k = 0; k < K_ && coupling_.count() > 0; ++k)
+      curvature_scale_ = std::max(curvature_scale_, coupling_.mean_diagonal(k));
   }
 
   // The elimination regularises M_k by this fraction of the operator's size. Where the curvature sits
@@ -98,9 +95,13 @@ class NewtonSystem {
   // regularisation out again, in a few steps as long as it is small against the whole operator.
   double regularisation = 1e-13;
 
+  // Weight of a proximal term on the free coefficients: F' dY_k + proximal * db_k = e_col_k. Where the
+  // optimal face is unbounded in them, it keeps the iterates from running away along it.
+  double proximal = 0.0;
+
   // Returns false when the matrices cannot be factored even with regularisation.
   bool factor() {
-    const int nb = n_free(), R = coupling_count_, m = n_ + nb + R;
+    const int nb = n_free(), R = coupling_.count(), m = n_ + nb + R;
     schur_size_ = m;
     C_.assign(static_cast<std::size_t>(m) * m, 0.0);
     inverse_.resize(static_cast<std::size_t>(n_) * n_);
@@ -143,7 +144,7 @@ class NewtonSystem {
         std::swap(search_, trial_);
       }
       rho = next;
-      const double step = rho / curvature(search_.y);
+      const double step = rho / (curvature(search_.y) + proximal * dot(search_.b, search_.b));
       if (!std::isfinite(step) || !(rho > 0.0)) break;
       combine(out, step, search_);
       now = residual(rhs, out, res_);
@@ -161,17 +162,16 @@ class NewtonSystem {
   static constexpr int kMaxRefinements = 12;
   static constexpr double kRefineTarget = 1e-13;
 
-  int n_, K_, q_, coupling_count_ = 0, schur_size_ = 0;
+  int n_, K_, q_, schur_size_ = 0;
   std::vector<double> F_, gram_;
   std::vector<double> M_, diag_;        // M_k: upper triangle M, lower triangle its Cholesky factor
   std::vector<char> factored_;          // false: M_k is diagonal
-  std::vector<double> N_;               // K x (n x R), scaled so that the coupling has unit weight
+  ClassCoupling coupling_;
   std::vector<double> C_;               // Schur complement, lower triangle
   std::vector<double> inverse_, coupled_, scaled_, solved_free_, shared_diag_;
   double curvature_scale_ = 0.0;        // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<std::int64_t>> class_coords_;
   std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
-  std::vector<std::int64_t> joint_blocks_;
   NewtonVector res_, trial_, search_, best_;
   std::vector<double> z_, g_;
 
@@ -185,29 +185,9 @@ class NewtonSystem {
     class_blocks_.resize(K_);
     for (auto& list : class_coords_) list.clear();
     for (auto& list : class_blocks_) list.clear();
-    joint_blocks_.clear();
     for (std::int64_t b = 0; b < blocks.size(); ++b) {
       for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) class_coords_[blocks.cls[c]].push_back(c);
-      if (blocks.kappa(b) <= 0.0) continue;
-      if (joint)
-        joint_blocks_.push_back(b);
-      else
-        class_blocks_[blocks.cls[blocks.begin(b)]].push_back(b);
-    }
-  }
-
-  void build_coupling(const PenaltyBlocks& blocks, const double* Xw) {
-    const int R = coupling_count_ = static_cast<int>(joint_blocks_.size());
-    N_.assign(static_cast<std::size_t>(K_) * n_ * R, 0.0);
-    for (int r = 0; r < R; ++r) {
-      const std::int64_t b = joint_blocks_[r];
-      const double root = std::sqrt(blocks.kappa(b));
-      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
-        double* column = N_.data() + (static_cast<std::size_t>(blocks.cls[c]) * R + r) * n_;
-        const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
-        const double f = root * blocks.vec[c];
-        for (int i = 0; i < n_; ++i) column[i] += f * x[i];
-      }
+      if (!joint && blocks.kappa(b) > 0.0) class_blocks_[blocks.cls[blocks.begin(b)]].push_back(b);
     }
   }
 
@@ -262,6 +242,9 @@ class NewtonSystem {
     potri('L', n_, inverse_.data(), n_);
     for (int c = 0; c < n_; ++c)
       for (int r = c; r < n_; ++r) C_[at(r, c)] += inverse_[idx(r, c)];
+    if (coupling_.count() > 0 && coupling_.sparse())
+      for (int c = 0; c < n_; ++c)
+        for (int r = c + 1; r < n_; ++r) inverse_[idx(c, r)] = inverse_[idx(r, c)];
   }
 
   void add_free_terms(int k) {
@@ -284,18 +267,14 @@ class NewtonSystem {
       for (int g = 0; g <= f; ++g) {
         double sum = 0.0;
         for (int i = 0; i < n_; ++i) sum += s[i] * F_[static_cast<std::size_t>(g) * n_ + i];
-        C_[at(row + f, row + g)] = sum;
+        C_[at(row + f, row + g)] = sum + (f == g ? proximal : 0.0);
       }
     }
   }
 
   void add_coupling_terms(int k) {
-    const int R = coupling_count_, nb = n_free();
-    const double* N = N_.data() + static_cast<std::size_t>(k) * R * n_;
-    scaled_.assign(N, N + static_cast<std::size_t>(R) * n_);
-    trsm('L', 'L', 'N', 'N', n_, R, 1.0, block(k), n_, scaled_.data(), n_);
-    syrk('L', 'T', R, n_, 1.0, scaled_.data(), n_, 1.0, C_.data() + at(n_ + nb, n_ + nb), schur_size_);
-    trsm('L', 'L', 'T', 'N', n_, R, 1.0, block(k), n_, scaled_.data(), n_);
+    const int R = coupling_.count(), nb = n_free();
+    coupling_.eliminate(k, block(k), inverse_.data(), scaled_, C_.data() + at(n_ + nb, n_ + nb), schur_size_);
     for (std::size_t i = 0; i < scaled_.size(); ++i) coupled_[i] += scaled_[i];
     if (has_free(k))
       gemm('T', 'N', R, q_, n_, -1.0, scaled_.data(), n_, F_.data(), n_, 0.0,
@@ -320,9 +299,15 @@ class NewtonSystem {
     return false;
   }
 
+  // One right-hand side: triangular vector solves, where potrs would first pack the whole factor.
+  static void solve_factored(int size, const double* factor, double* x) {
+    trsv('L', 'N', 'N', size, factor, size, x, 1);
+    trsv('L', 'T', 'N', size, factor, size, x, 1);
+  }
+
   void solve_class(int k, double* x) const {
     if (factored_[k]) {
-      potrs('L', n_, 1, block(k), n_, x, n_);
+      solve_factored(n_, block(k), x);
     } else {
       const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
       for (int i = 0; i < n_; ++i) x[i] /= dg[i];
@@ -331,7 +316,7 @@ class NewtonSystem {
 
   // In place: v holds (f, e_row, e_col) and leaves with (dY, dxi, db).
   void solve_once(NewtonVector& v) {
-    const int nb = n_free(), R = coupling_count_;
+    const int nb = n_free(), R = coupling_.count();
     z_.assign(schur_size_, 0.0);
     for (int i = 0; i < n_; ++i) z_[i] = -v.xi[i];
     for (int j = 0; j < nb; ++j) z_[n_ + j] = v.b[j];
@@ -341,15 +326,15 @@ class NewtonSystem {
       for (int i = 0; i < n_; ++i) z_[i] += g[i];
       if (has_free(k)) gemv('T', n_, q_, -1.0, F_.data(), n_, g, 1, 1.0, z_.data() + n_ + free_offset(k), 1);
       if (R > 0 && factored_[k])
-        gemv('T', n_, R, 1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_, g, 1, 1.0, z_.data() + n_ + nb, 1);
+        coupling_.gather(k, g, z_.data() + n_ + nb);
     }
-    potrs('L', schur_size_, 1, C_.data(), schur_size_, z_.data(), schur_size_);
+    solve_factored(schur_size_, C_.data(), z_.data());
     g_.resize(n_);
     for (int k = 0; k < K_; ++k) {
       std::copy(z_.begin(), z_.begin() + n_, g_.begin());
       if (has_free(k)) gemv('N', n_, q_, -1.0, F_.data(), n_, z_.data() + n_ + free_offset(k), 1, 1.0, g_.data(), 1);
       if (R > 0 && factored_[k])
-        gemv('N', n_, R, 1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_, z_.data() + n_ + nb, 1, 1.0, g_.data(), 1);
+        coupling_.scatter(k, 1.0, z_.data() + n_ + nb, g_.data());
       solve_class(k, g_.data());
       double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
       for (int i = 0; i < n_; ++i) y[i] -= g_[i];
@@ -360,14 +345,13 @@ class NewtonSystem {
 
   // res = rhs - operator(v); returns its largest entry relative to the size of the terms.
   double residual(const NewtonVector& rhs, const NewtonVector& v, NewtonVector& res) {
-    const int R = coupling_count_;
+    const int R = coupling_.count();
     res = rhs;
     z_.assign(R, 0.0);
     if (R > 0)
       for (int k = 0; k < K_; ++k)
         if (factored_[k])
-          gemv('T', n_, R, 1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_,
-               v.y.data() + static_cast<std::size_t>(k) * n_, 1, 1.0, z_.data(), 1);
+          coupling_.gather(k, v.y.data() + static_cast<std::size_t>(k) * n_, z_.data());
     double worst = 0.0, scale = 0.0;
     for (int k = 0; k < K_; ++k) {
       const double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
@@ -378,12 +362,13 @@ class NewtonSystem {
         // The diagonal in storage is the factor's.
         for (int i = 0; i < n_; ++i) out[i] -= (dg[i] - block(k)[idx(i, i)]) * y[i];
         if (R > 0)
-          gemv('N', n_, R, -1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_, z_.data(), 1, 1.0, out, 1);
+          coupling_.scatter(k, -1.0, z_.data(), out);
       } else {
         for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
       }
       for (int i = 0; i < n_; ++i) out[i] -= v.xi[i];
       if (has_free(k)) {
+        for (int f = free_offset(k); f < free_offset(k) + q_; ++f) res.b[f] -= proximal * v.b[f];
         gemv('N', n_, q_, 1.0, F_.data(), n_, v.b.data() + free_offset(k), 1, 1.0, out, 1);
         gemv('T', n_, q_, -1.0, F_.data(), n_, y, 1, 1.0, res.b.data() + free_offset(k), 1);
       }
@@ -404,7 +389,7 @@ class NewtonSystem {
 
   // y' (blockdiag(M) + N N') y
   double curvature(const std::vector<double>& y) {
-    const int R = coupling_count_;
+    const int R = coupling_.count();
     z_.assign(R, 0.0);
     g_.resize(n_);
     double total = 0.0;
@@ -414,7 +399,7 @@ class NewtonSystem {
       if (!factored_[k]) continue;
       symv('U', n_, 1.0, block(k), n_, v, 1, 0.0, g_.data(), 1);
       for (int i = 0; i < n_; ++i) total += v[i] * (g_[i] - block(k)[idx(i, i)] * v[i]);
-      if (R > 0) gemv('T', n_, R, 1.0, N_.data() + static_cast<std::size_t>(k) * R * n_, n_, v, 1, 1.0, z_.data(), 1);
+      if (R > 0) coupling_.gather(k, v, z_.data());
     }
     for (double c : z_) total += c * c;
     return total;

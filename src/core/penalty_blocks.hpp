@@ -104,9 +104,9 @@ class PenaltyBlocks {
   std::vector<double> w, delta, vec, h, dw, shift;
 
   // Adds a block at its own central point for the dual vector g (strictly inside the dual ball
-  // after adding `shift`), with complementarity mu.
+  // after adding `shift`), with complementarity mu; or, given weights, near those.
   void add(const BlockShape& general, std::int64_t id, std::int64_t count, const std::int32_t* cols,
-           const std::int32_t* classes, const double* g, const double* shifts, double mu) {
+           const std::int32_t* classes, const double* g, const double* shifts, double mu, const double* weights) {
     Block blk;
     blk.shape = general.for_size(count);
     blk.id = id;
@@ -123,6 +123,7 @@ class PenaltyBlocks {
     std::vector<double> inside(count);
     for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
     enter(blk, inside.data(), mu);
+    if (weights) move_to(blk, weights, mu);
     blocks_.push_back(blk);
   }
 
@@ -275,6 +276,7 @@ class PenaltyBlocks {
         else
           w[c] += ap * dw[c];
         shift[c] = (1.0 - ad) * shift[c] + (ad - ap) * b.shape.quad * dw[c];
+        if (std::fabs(shift[c]) < 1e-15) shift[c] = 0.0;
       }
       b.t += ap * b.dt;
     }
@@ -313,13 +315,18 @@ class PenaltyBlocks {
     return total;
   }
 
-  // Whether G itself, without the shifts, is known to lie in the dual ball. Where the penalty has
-  // curvature its conjugate is finite everywhere and any G will do.
-  bool dual_feasible() const {
-    for (const Block& b : blocks_)
-      for (std::int64_t c = b.begin; c < b.end; ++c)
-        if (shift[c] != 0.0 && b.shape.quad <= 0.0) return false;
-    return true;
+  // What the shifts may be worth at the current weights, for the blocks where G itself must lie in the
+  // dual ball (where the penalty has curvature any G will do); unbounded while they are not small.
+  double shift_value() const {
+    double total = 0.0;
+    for (const Block& b : blocks_) {
+      if (b.shape.quad > 0.0) continue;
+      for (std::int64_t c = b.begin; c < b.end; ++c) {
+        if (std::fabs(shift[c]) > 1e-8) return kUnbounded;
+        total += std::fabs(shift[c] * w[c]);
+      }
+    }
+    return total;
   }
 
   // Weights with the coordinates that complementarity says are zero set to exactly zero: those whose
@@ -406,6 +413,7 @@ class PenaltyBlocks {
   void enter(Block& b, const double* g, double mu);
   void enter_maximum(Block& b, const double* g, double mu);
   void enter_sparse(Block& b, const double* g, double mu);
+  void move_to(Block& b, const double* weights, double mu);
   void scale_maximum(Block& b);
   void scale_cone(Block& b);
   void scale_sparse(Block& b);

@@ -91,6 +91,28 @@ inline void PenaltyBlocks::enter_sparse(Block& b, const double* g, double mu) {
   }
 }
 
+// Replaces the primal part by given weights, each slack at least the mu / dual slack of the centre.
+inline void PenaltyBlocks::move_to(Block& b, const double* weights, double mu) {
+  double sq = 0.0, vv = 0.0, largest = 0.0, room = 0.0;
+  for (std::int64_t c = b.begin; c < b.end; ++c) {
+    w[c] = weights[c - b.begin];
+    sq += w[c] * w[c];
+    vv += v_[c] * v_[c];
+    largest = std::max(largest, std::fabs(w[c]));
+    if (b.shape.kind == BlockKind::maximum) room = std::max({room, mu / z1_[c], mu / z2_[c]});
+  }
+  for (std::int64_t c = b.begin; c < b.end && b.has_pairs(); ++c) {
+    if (b.shape.kind == BlockKind::maximum) {
+      x1_[c] = largest + room - w[c];
+      x2_[c] = largest + room + w[c];
+    } else {
+      x1_[c] = std::max(mu / z1_[c], mu / z2_[c] + w[c]);
+      x2_[c] = x1_[c] - w[c];
+    }
+  }
+  if (b.has_cone()) b.t = std::sqrt(sq) + mu / (b.shape.l2 - std::sqrt(vv));
+}
+
 // ---- scalings ----
 
 inline void PenaltyBlocks::scale_maximum(Block& b) {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.losses import Hinge
+from sparsvm.losses import Floats, Hinge
 from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.progress import progress
@@ -73,14 +73,19 @@ class InteriorPoint(Solver):
                 raw = _core.interior_point(
                     **arguments, tol=sharper * control.tol, max_iter=max_iter, callback=callback
                 )
-                solution = self._certify(problem, raw, control, began)
+                solution = self._certify(problem, raw, control, max_iter, began)
                 if solution.converged or raw["stalled"] or raw["iterations"] >= max_iter:
                     break
         assert solution is not None
         return solution
 
     def _certify(
-        self, problem: Problem, raw: dict[str, Any], control: Control, began: float
+        self,
+        problem: Problem,
+        raw: dict[str, Any],
+        control: Control,
+        max_iter: int,
+        began: float,
     ) -> Solution:
         coef = np.ascontiguousarray(raw["weights"].T)
         intercept = raw["intercept"]
@@ -101,8 +106,12 @@ class InteriorPoint(Solver):
             seconds=time.perf_counter() - began,
             history=History(**raw["history"]),
             solver=self.name,
-            status_if_not="stalled" if raw["stalled"] else "max_iter",
+            status_if_not="max_iter" if raw["iterations"] >= max_iter else "stalled",
         )
+
+
+def _double(values: Floats) -> Floats:
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
@@ -112,7 +121,8 @@ def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
     # The mixtures at their ends are the pure penalties.
     if kind in ("elasticnet", "sparse_group") and ratio in (0.0, 1.0):
         kind = "l1" if ratio == 1.0 else "l2" if kind == "elasticnet" else "l1/l2"
-    dual = None if start is None or start.dual is None else start.dual / problem.alpha
+    # A start without its dual says nothing about the working set's slacks: begin cold.
+    warm = start is not None and start.dual is not None
     return {
         "design": problem.design,
         "y": problem.y,
@@ -126,7 +136,8 @@ def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
         "omega": penalty.omega,
         "intercept": problem.fit_intercept,
         "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
-        "start_dual": None if dual is None else np.ascontiguousarray(dual),
-        "start_weights": None if start is None else np.ascontiguousarray(start.coef.T),
+        "start_dual": _double(start.dual / problem.alpha) if warm else None,
+        "start_weights": _double(start.coef.T) if warm else None,
+        "start_intercept": _double(start.intercept) if warm else None,
         "objective_unit": problem.alpha,
     }

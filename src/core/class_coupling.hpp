@@ -1,0 +1,142 @@
+// The part of the Newton system that couples the classes: one column per penalty group that spans
+// them. N_k (n x R) is the class-k part of those columns, scaled so that the coupling is sum_k N_k N_k'
+// with unit weights.
+//
+// On text the columns are sparse, and then working with the explicit inverse of M_k costs
+// nnz(N_k) * (n + R) instead of the n^2 R + n R^2 of dense triangular solves (News20, 200 documents,
+// 20 classes: 5 x less time for an iteration).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "blas.hpp"
+#include "penalty_blocks.hpp"
+
+namespace sparsvm {
+
+class ClassCoupling {
+ public:
+  int count() const { return count_; }
+  bool sparse() const { return sparse_; }
+
+  void clear() { count_ = 0; }
+
+  // Xw: gathered columns, n x m. Blocks without a rank-one part do not couple.
+  void build(const PenaltyBlocks& blocks, const double* Xw, int n, int n_classes) {
+    n_ = n;
+    list_.clear();
+    for (std::int64_t b = 0; b < blocks.size(); ++b)
+      if (blocks.kappa(b) > 0.0) list_.push_back(b);
+    count_ = static_cast<int>(list_.size());
+    find_pattern(blocks, Xw);
+    values_.assign(static_cast<std::size_t>(n_classes) * per_class(), 0.0);
+    for (int r = 0; r < count_; ++r) {
+      const std::int64_t b = list_[r];
+      const double root = std::sqrt(blocks.kappa(b));
+      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
+        const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
+        const double f = root * blocks.vec[c];
+        double* out = values_.data() + blocks.cls[c] * per_class();
+        if (sparse_) {
+          for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) out[p] += f * x[row_[p]];
+        } else {
+          out += static_cast<std::size_t>(r) * n_;
+          for (int i = 0; i < n_; ++i) out[i] += f * x[i];
+        }
+      }
+    }
+  }
+
+  // Mean over samples of the diagonal of N_k N_k'.
+  double mean_diagonal(int k) const {
+    const double* v = values_.data() + k * per_class();
+    double sum = 0.0;
+    for (std::size_t p = 0; p < per_class(); ++p) sum += v[p] * v[p];
+    return sum / n_;
+  }
+
+  // z += N_k' y
+  void gather(int k, const double* y, double* z) const {
+    const double* v = values_.data() + k * per_class();
+    if (!sparse_) {
+      gemv('T', n_, count_, 1.0, v, n_, y, 1, 1.0, z, 1);
+      return;
+    }
+    for (int r = 0; r < count_; ++r)
+      for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) z[r] += v[p] * y[row_[p]];
+  }
+
+  // out += f N_k z
+  void scatter(int k, double f, const double* z, double* out) const {
+    const double* v = values_.data() + k * per_class();
+    if (!sparse_) {
+      gemv('N', n_, count_, f, v, n_, z, 1, 1.0, out, 1);
+      return;
+    }
+    for (int r = 0; r < count_; ++r)
+      for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) out[row_[p]] += f * v[p] * z[r];
+  }
+
+  // P (n x R) = M_k^-1 N_k and the lower triangle of T += N_k' P, from the Cholesky factor of M_k or,
+  // for sparse columns, from its full inverse.
+  void eliminate(int k, const double* factor, const double* inverse, std::vector<double>& P, double* T, int ldt) const {
+    const double* v = values_.data() + k * per_class();
+    const std::size_t size = static_cast<std::size_t>(n_) * count_;
+    if (!sparse_) {
+      P.assign(v, v + size);
+      trsm('L', 'L', 'N', 'N', n_, count_, 1.0, factor, n_, P.data(), n_);
+      syrk('L', 'T', count_, n_, 1.0, P.data(), n_, 1.0, T, ldt);
+      trsm('L', 'L', 'T', 'N', n_, count_, 1.0, factor, n_, P.data(), n_);
+      return;
+    }
+    P.assign(size, 0.0);
+    for (int r = 0; r < count_; ++r) {
+      double* column = P.data() + static_cast<std::size_t>(r) * n_;
+      for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) {
+        const double* a = inverse + static_cast<std::size_t>(row_[p]) * n_;
+        for (int i = 0; i < n_; ++i) column[i] += v[p] * a[i];
+      }
+      double* t = T + static_cast<std::size_t>(r) * ldt;
+      for (int s = r; s < count_; ++s) {
+        double sum = 0.0;
+        for (std::int64_t p = start_[s]; p < start_[s + 1]; ++p) sum += v[p] * column[row_[p]];
+        t[s] += sum;
+      }
+    }
+  }
+
+ private:
+  static constexpr double kSparseBelow = 0.2;  // density of the columns
+
+  int n_ = 0, count_ = 0;
+  bool sparse_ = false;
+  std::vector<std::int64_t> list_, start_;
+  std::vector<std::int32_t> row_;
+  std::vector<double> values_;  // per class: the pattern's values, or n x R dense
+
+  std::size_t per_class() const { return sparse_ ? row_.size() : static_cast<std::size_t>(n_) * count_; }
+
+  // The rows that any feature of a group touches, as long as they are few.
+  void find_pattern(const PenaltyBlocks& blocks, const double* Xw) {
+    start_.assign(1, 0);
+    row_.clear();
+    const double limit = kSparseBelow * n_ * count_;
+    sparse_ = true;
+    for (int r = 0; r < count_ && sparse_; ++r) {
+      const std::int64_t b = list_[r];
+      for (int i = 0; i < n_; ++i) {
+        bool touched = false;
+        for (std::int64_t c = blocks.begin(b); c < blocks.end(b) && !touched; ++c)
+          touched = Xw[static_cast<std::size_t>(blocks.col[c]) * n_ + i] != 0.0;
+        if (touched) row_.push_back(i);
+      }
+      start_.push_back(static_cast<std::int64_t>(row_.size()));
+      sparse_ = static_cast<double>(row_.size()) <= limit;
+    }
+    if (!sparse_) row_.clear();
+  }
+};
+
+}  // namespace sparsvm
