@@ -49,7 +49,7 @@ nb::object matrix_to_numpy(std::vector<double>&& values, std::size_t rows, std::
 nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix margins, const std::string& kind,
                         double l1_ratio, Integers groups, std::int64_t n_groups, bool per_class, Vector omega,
                         bool intercept, std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
-                        std::optional<Matrix> start_weights, std::optional<Vector> start_intercept, double objective_unit, double tol, int max_iter,
+                        std::optional<Matrix> start_weights, std::optional<Vector> start_intercept, double objective_unit, double tol, int max_iter, bool across_features,
                         nb::object callback) {
   const std::int64_t n = design.n(), d = design.d(), K = static_cast<std::int64_t>(margins.shape(1));
   if (n < 1 || K < 2)
@@ -83,7 +83,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                          start_dual ? start_dual->data() : nullptr,   start_weights ? start_weights->data() : nullptr,
                          start_intercept ? start_intercept->data() : nullptr};
     InteriorPoint solver(task, layout, monitor, objective_unit);
-    result = solver.solve({tol, max_iter});
+    result = solver.solve({tol, max_iter, across_features});
   }
   nb::dict out;
   out["weights"] = matrix_to_numpy(std::move(result.weights), d, outputs);
@@ -101,7 +101,7 @@ void bind_interior_point(nb::module_& m) {
   m.def("interior_point", &interior_point, nb::arg("design"), nb::arg("y"), nb::arg("lam"), nb::arg("margins"), nb::arg("kind"),
         nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"),
         nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(), nb::arg("start_intercept").none(),
-        nb::arg("objective_unit"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("callback").none(),
+        nb::arg("objective_unit"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("callback").none(),
         "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the meaning of the arguments.");
 }
 

@@ -51,6 +51,7 @@ struct HingeTask {
 struct InteriorPointOptions {
   double tol = 1e-6;
   int max_iter = 100;
+  bool across_features = true;  // may start from flows with X'Y~ near zero, see start_dual
 };
 
 struct InteriorPointResult {
@@ -77,6 +78,7 @@ class InteriorPoint {
         system_(make_system()) {}
 
   InteriorPointResult solve(const InteriorPointOptions& options) {
+    across_features_ = options.across_features;
     start();
     InteriorPointResult result;
     int it = 0;
@@ -112,7 +114,7 @@ class InteriorPoint {
   double unit_;
   int n_, K_, outputs_, shift_class_;
   std::int64_t d_;
-  bool quadratic_;
+  bool quadratic_, across_features_ = true;
 
   std::vector<double> mean_, free_scale_;
   std::vector<std::int32_t> free_features_;
@@ -408,7 +410,7 @@ class InteriorPoint {
       for (std::size_t a = 0; a < G_.size(); ++a) G_[a] = -t_.tilt[a];
     price(direction.data());
     double eps = start_fraction(direction);
-    if (!t_.start_dual && !t_.tilt && eps < kFewFlows && 2 * d_ <= n_) {
+    if (!t_.start_dual && !t_.tilt && across_features_ && eps < kFewFlows && 2 * d_ <= n_) {
       std::vector<double> other = flows_across_features(direction);
       price(other.data());
       const double fraction = start_fraction(other);

@@ -123,7 +123,11 @@ class PenaltyBlocks {
     std::vector<double> inside(count);
     for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
     enter(blk, inside.data(), mu);
-    if (weights) move_to(blk, weights, mu);
+    if (weights) {
+      move_to(blk, weights, mu);
+      // The slacks of a curved block stand for G + quad*W; they were set for W = 0.
+      for (std::int64_t c = blk.begin; c < blk.end; ++c) shift[c] -= blk.shape.quad * w[c];
+    }
     blocks_.push_back(blk);
   }
 

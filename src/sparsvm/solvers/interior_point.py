@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -63,21 +64,24 @@ class InteriorPoint(Solver):
         """Solve to ``control.tol``; ``start`` opens the working set and supplies the dual."""
         began = time.perf_counter()
         max_iter = self.max_iter if control.max_iter is None else control.max_iter
-        arguments = _arguments(problem, start)
         callback = progress(self.name, control)
-        # The stopping test inside is for the scaled problem; the certificate repairs rounding and
-        # may lose a little, so a first solution that just misses is asked for again, sharper.
-        solution = None
+        best = None
         with blas_threads(control.n_jobs or 1):
-            for sharper in (0.5, 1e-3):
+            for attempt in _attempts(start):
                 raw = _core.interior_point(
-                    **arguments, tol=sharper * control.tol, max_iter=max_iter, callback=callback
+                    **_arguments(problem, attempt.start),
+                    tol=attempt.sharper * control.tol,
+                    max_iter=max_iter,
+                    across_features=attempt.across_features,
+                    callback=callback,
                 )
                 solution = self._certify(problem, raw, control, max_iter, began)
-                if solution.converged or raw["stalled"] or raw["iterations"] >= max_iter:
+                if best is None or solution.gap < best.gap:
+                    best = solution
+                if solution.converged or raw["iterations"] >= max_iter:
                     break
-        assert solution is not None
-        return solution
+        assert best is not None
+        return best
 
     def _certify(
         self,
@@ -110,19 +114,40 @@ class InteriorPoint(Solver):
         )
 
 
-def _double(values: Floats) -> Floats:
+class _Attempt(NamedTuple):
+    start: Start | None
+    sharper: float
+    across_features: bool
+
+
+def _attempts(start: Start | None) -> Iterator[_Attempt]:
+    """What to try, one after the other, until the certificate is met.
+
+    The stopping test inside is for the scaled problem; the certificate repairs rounding and may
+    lose a little, so a solution that just misses is asked for again, sharper. A poor warm start
+    gives way to a cold one, and a start from flows across the features to the plain centre.
+    """
+    if start is not None and start.dual is not None:
+        yield _Attempt(start, 0.5, True)
+    yield _Attempt(None, 0.5, True)
+    yield _Attempt(None, 1e-3, True)
+    yield _Attempt(None, 0.5, False)
+
+
+def _double(values: Floats | None) -> Floats:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
-    """What the native solver takes, in its layouts (feature-major weights)."""
+    """What the native solver takes, in its layouts (feature-major weights).
+
+    A start without its dual says nothing about the slacks, so only complete ones come here.
+    """
     penalty = problem.penalty
     kind, ratio = penalty.kind, penalty.l1_ratio
     # The mixtures at their ends are the pure penalties.
     if kind in ("elasticnet", "sparse_group") and ratio in (0.0, 1.0):
         kind = "l1" if ratio == 1.0 else "l2" if kind == "elasticnet" else "l1/l2"
-    # A start without its dual says nothing about the working set's slacks: begin cold.
-    warm = start is not None and start.dual is not None
     return {
         "design": problem.design,
         "y": problem.y,
@@ -136,8 +161,8 @@ def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
         "omega": penalty.omega,
         "intercept": problem.fit_intercept,
         "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
-        "start_dual": _double(start.dual / problem.alpha) if warm else None,
-        "start_weights": _double(start.coef.T) if warm else None,
-        "start_intercept": _double(start.intercept) if warm else None,
+        "start_dual": None if start is None else _double(start.dual) / problem.alpha,
+        "start_weights": None if start is None else _double(start.coef.T),
+        "start_intercept": None if start is None else _double(start.intercept),
         "objective_unit": problem.alpha,
     }
