@@ -1,0 +1,1 @@
+"""The problems of the benchmark and the programs that the baselines solve."""

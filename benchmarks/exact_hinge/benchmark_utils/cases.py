@@ -1,0 +1,153 @@
+"""The problems: which data, which penalty, which lambda = 1 / (n alpha), which ratios are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from sparsvm.datasets import load_20newsgroups, load_arcene, load_leukemia, load_mnist
+from sparsvm.design import make_design
+from sparsvm.losses import Hinge
+from sparsvm.penalties import L1, GroupL2, GroupLinf, Penalty
+from sparsvm.problem import Problem
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem: ``ratio`` and ``fbpd_ratio`` say how much slower the baselines should be."""
+
+    name: str
+    data: str
+    penalty: Penalty
+    lam: float
+    baseline: str
+    ratio: float
+    fbpd_ratio: float | None
+
+    def arrays(self):
+        """Return X (dense or CSR) and the class numbers."""
+        return load(self.data)
+
+    def problem(self):
+        """Return the problem afresh, so that nothing computed lazily is left from before."""
+        return make_problem(*self.arrays(), self.penalty, self.lam)
+
+
+def make_problem(X, y, penalty, lam):
+    """The mean hinge plus alpha times the penalty, with free intercepts and unit margins."""
+    n, d = X.shape
+    n_classes = int(y.max()) + 1
+    loss = Hinge()
+    return Problem(
+        design=make_design(X),
+        y=y,
+        mass=np.full(n, 1.0 / n),
+        cost=loss.cost_matrix(n_classes),
+        n_classes=n_classes,
+        alpha=1.0 / (n * lam),
+        loss=loss,
+        penalty=penalty.resolve(d, 1 if n_classes == 2 else n_classes, None),
+    )
+
+
+def standardised(X):
+    """Columns of mean 0 and standard deviation 1; constant ones become 0."""
+    deviation = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+
+
+def first_of_each(y, count):
+    """Positions of the first ``count`` samples of each class, in the order of the data."""
+    return np.sort(np.concatenate([np.flatnonzero(y == k)[:count] for k in np.unique(y)]))
+
+
+def leukemia():
+    """38 patients × 7129 genes, 3 classes, columns standardised."""
+    X, y = load_leukemia(return_X_y=True)
+    return standardised(X), y
+
+
+def mnist_100():
+    """The first 10 images of each digit, 784 pixels divided by 255."""
+    X, y = load_mnist(return_X_y=True)
+    rows = first_of_each(y, 10)
+    return X[rows] / 255.0, y[rows]
+
+
+def arcene():
+    """200 spectra (both published halves) × 10000 features, 2 classes, columns standardised."""
+    X, y = load_arcene(subset="all", return_X_y=True)
+    return standardised(X), y
+
+
+def news20(per_class):
+    """The first documents of each of the 20 classes × 56436 words, tf-idf (min_df=2)."""
+    X, y = load_20newsgroups(return_X_y=True)
+    rows = first_of_each(y, per_class)
+    return X[rows], y[rows]
+
+
+def simulated():
+    """30 × 60 Gaussian features of 3 shifted classes; needs no files."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 10)
+    X = rng.standard_normal((30, 60))
+    X[:, :6] += rng.standard_normal((3, 6))[y]
+    return X, y
+
+
+DATA = {
+    "leukemia": leukemia,
+    "mnist_100": mnist_100,
+    "arcene": arcene,
+    "news20_100": lambda: news20(5),
+    "news20_200": lambda: news20(10),
+    "simulated": simulated,
+}
+
+
+@cache
+def load(name):
+    """Return the arrays of a data set, labels as int32 class numbers."""
+    X, y = DATA[name]()
+    return X, np.unique(y, return_inverse=True)[1].astype(np.int32)
+
+
+def _cases(name, data, penalty, lams, baseline, ratio, fbpd_ratio):
+    for lam in lams:
+        yield Case(f"{name}_{lam:g}", data, penalty, lam, baseline, ratio, fbpd_ratio)
+
+
+def _all_cases():
+    blocks = {"groups": 5, "per_class": True}
+    yield from _cases("leukemia_l1", "leukemia", L1(), (0.05, 0.1, 1), "highs", 100, 1000)
+    for name, penalty, baseline in (
+        ("l1l2_blocks", GroupL2(**blocks), "clarabel"),
+        ("l1linf_blocks", GroupLinf(**blocks), "highs"),
+        ("l1l2_rows", GroupL2(), "clarabel"),
+        ("l1linf_rows", GroupLinf(), "highs"),
+    ):
+        yield from _cases(f"leukemia_{name}", "leukemia", penalty, (0.1, 1), baseline, 100, 300)
+    blocks = {"groups": 4, "per_class": True}
+    # At lambda = 0.1 the optimum is W = 0.
+    for name, penalty, baseline in (
+        ("l1", L1(), "highs"),
+        ("l1l2_blocks", GroupL2(**blocks), "clarabel"),
+        ("l1linf_blocks", GroupLinf(**blocks), "highs"),
+    ):
+        yield from _cases(f"mnist_{name}", "mnist_100", penalty, (1, 10), baseline, 20, 100)
+    yield from _cases("arcene_l1", "arcene", L1(), (0.1, 1), "highs", 50, None)
+    for data in ("news20_100", "news20_200"):
+        yield from _cases(f"{data}_rows", data, GroupL2(), (10, 1), "clarabel", 50, 100)
+    yield from _cases("simulated_l1", "simulated", L1(), (1,), "highs", 1, 1)
+    yield from _cases("simulated_rows", "simulated", GroupL2(), (1,), "clarabel", 1, 1)
+
+
+CASES = {case.name: case for case in _all_cases()}
+
+
+def names_of(data):
+    """Return the names of the cases on the data sets whose name begins with ``data``."""
+    return [name for name, case in CASES.items() if case.data.startswith(data)]

@@ -1,0 +1,16 @@
+"""200 spectra × 10000 features, 2 classes, columns standardised."""
+
+from typing import ClassVar
+
+from benchmark_utils.cases import CASES, names_of
+from benchopt import BaseDataset
+
+
+class Dataset(BaseDataset):
+    name = "Arcene"
+    parameters: ClassVar = {"case": names_of("arcene")}
+
+    def get_data(self):
+        case = CASES[self.case]
+        X, y = case.arrays()
+        return {"X": X, "y": y, "penalty": case.penalty, "lam": case.lam}

@@ -1,0 +1,47 @@
+"""The baselines of the benchmarks solve the same problem: the certificate says so."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparsvm.penalties import L1, GroupL2, GroupLinf
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+
+from exact_hinge.benchmark_utils.cases import CASES, make_problem, simulated
+from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
+from exact_hinge.benchmark_utils.programs import programs_for
+
+PROBLEMS = {
+    "l1": (L1(), "highs"),
+    "l1/linf blocks": (GroupLinf(groups=4, per_class=True), "highs"),
+    "l1/linf rows": (GroupLinf(), "highs"),
+    "l1/l2 blocks": (GroupL2(groups=4, per_class=True), "clarabel"),
+    "l1/l2 rows": (GroupL2(), "clarabel"),
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_program_reaches_a_certified_optimum(name, n_classes):
+    penalty, baseline = PROBLEMS[name]
+    X, y = simulated()
+    X, y = X[y < n_classes], y[y < n_classes].astype(np.int32)
+    X[:, 7] = 0.0  # left out by the programs
+    problem = make_problem(X, y, penalty, 0.3)
+    for program, make in programs_for(problem, X, baseline):
+        coef, intercept, dual = make().solve()
+        assert problem.certificate(coef, intercept, dual).relative_gap < 1e-6, program
+        assert 0 < np.count_nonzero(np.abs(coef) > 1e-6) < coef.size
+
+
+def test_fbpd_in_slices_reaches_a_certified_optimum():
+    problem = CASES["simulated_rows_1"].problem()
+    run = FbpdRun(problem, GRID[2])
+    run.advance(until=60.0, tol=1e-4)
+    assert run.reached(1e-4)
+    assert problem.certificate(*run.point()).relative_gap <= 1e-4
+    assert run.done > 0
+    assert run.seconds > 0.0
