@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,20 @@ void check_range(const char* what, const Integers& a, std::int64_t limit) {
                                   std::to_string(a.data()[i]) + ", outside 0.." + std::to_string(limit - 1) + ".");
 }
 
+template <typename Array, typename Accept>
+void check_values(const char* what, const Array& a, Accept accept, const char* must) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!std::isfinite(a.data()[i]) || !accept(a.data()[i]))
+      throw std::invalid_argument(std::string("interior_point: ") + what + "[" + std::to_string(i) + "] is " +
+                                  std::to_string(a.data()[i]) + ", but must be " + must + ".");
+}
+
+void check_scalar(const char* what, double value, bool fine, const char* must) {
+  if (!fine)
+    throw std::invalid_argument(std::string("interior_point: ") + what + " is " + std::to_string(value) + ", but must be " +
+                                must + ".");
+}
+
 nb::object matrix_to_numpy(std::vector<double>&& values, std::size_t rows, std::size_t columns) {
   auto* kept = new std::vector<double>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
@@ -62,6 +77,8 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   expect_shape("margins", margins, n, K);
   expect("omega", static_cast<std::int64_t>(omega.shape(0)), d);
   expect("groups", static_cast<std::int64_t>(groups.shape(0)), d);
+  if (n_groups < 0 || n_groups > d)
+    throw std::invalid_argument("interior_point: n_groups is " + std::to_string(n_groups) + " for " + std::to_string(d) + " features.");
   check_range("y", y, K);
   check_range("groups", groups, n_groups);
   if (tilt) expect_shape("tilt", *tilt, d, outputs);
@@ -70,6 +87,19 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   if (start_intercept) expect("start_intercept", static_cast<std::int64_t>(start_intercept->shape(0)), outputs);
   if (start_dual && (!start_weights || !start_intercept))
     throw std::invalid_argument("interior_point: a start needs dual, weights and intercept.");
+
+  const auto any = [](double) { return true; };
+  const auto nonnegative = [](double v) { return v >= 0.0; };
+  check_values("lambda", lambda, [](double v) { return v > 0.0; }, "positive and finite");
+  check_values("margins", margins, nonnegative, "finite and not negative");
+  check_values("omega", omega, nonnegative, "finite and not negative");
+  if (tilt) check_values("tilt", *tilt, any, "finite");
+  if (start_dual) check_values("start_dual", *start_dual, nonnegative, "finite and not negative");
+  if (start_weights) check_values("start_weights", *start_weights, any, "finite");
+  if (start_intercept) check_values("start_intercept", *start_intercept, any, "finite");
+  check_scalar("l1_ratio", l1_ratio, l1_ratio >= 0.0 && l1_ratio <= 1.0, "between 0 and 1");
+  check_scalar("tol", tol, tol > 0.0, "positive");
+  check_scalar("max_iter", max_iter, max_iter >= 0, "at least 0");
 
   const PenaltyKind parsed = penalty_kind(kind);
   Monitor monitor(callback);

@@ -84,17 +84,19 @@ class InteriorPoint {
     int it = 0;
     for (;; ++it) {
       monitor_.poll();
-      evaluate(options.tol);
+      evaluate();
       record(it);
-      if (converged(options.tol) || it >= options.max_iter) break;
+      if (converged(options.tol) || settled(options.tol) || it >= options.max_iter) break;
       if (no_progress(it) || !iterate(it)) {
         result.stalled = true;
         break;
       }
     }
-    result.iterations = it;
     if (!free_features_.empty()) project_dual();
-    export_result(converged(options.tol) ? sparse_ : best(), result);
+    export_dual(result);
+    if (!converged(options.tol) && !quadratic_ && it < options.max_iter) it = polish(it, options, result);
+    if (result.weights.empty()) export_point(converged(options.tol) ? sparse_ : best(), result);
+    result.iterations = it;
     return result;
   }
 
@@ -104,7 +106,8 @@ class InteriorPoint {
   static constexpr double kShortStep = 0.1;
   static constexpr double kFewFlows = 0.05;
   static constexpr double kProximal = 1e-12;
-  static constexpr int kPatience = 30;
+  static constexpr int kPatience = 30, kPolishSteps = 25, kSettled = 4;
+  static constexpr double kPolishMix = 1e-3;
   static constexpr double kWarmSlack = 0.05, kWarmMix = 0.1;  // how far a warm start is pulled inside
   static constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4, kAccurate = 1e-9;
 
@@ -114,7 +117,7 @@ class InteriorPoint {
   double unit_;
   int n_, K_, outputs_, shift_class_;
   std::int64_t d_;
-  bool quadratic_, across_features_ = true;
+  bool quadratic_, across_features_ = true, polishing_ = false;
 
   std::vector<double> mean_, free_scale_;
   std::vector<std::int32_t> free_features_;
@@ -137,7 +140,7 @@ class InteriorPoint {
   NewtonVector rhs_, dir_;
   std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_, signed_;
   double mu_ = 0.0, margin_unit_ = 1.0;
-  int stuck_ = 0, last_progress_ = 0;
+  int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
   double last_gap_ = std::numeric_limits<double>::infinity();
   double solve_residual_ = 0.0;
 
@@ -149,7 +152,7 @@ class InteriorPoint {
   };
   Candidate dense_, sparse_;
   double best_dual_ = -std::numeric_limits<double>::infinity();
-  std::vector<double> best_Y_, trial_, trial_scores_;
+  std::vector<double> best_Y_, first_Y_, trial_, trial_scores_;
 
   std::size_t ck(int k) const { return static_cast<std::size_t>(k) * n_; }
   bool pinned(int k) const { return k < shift_class_; }
@@ -266,6 +269,7 @@ class InteriorPoint {
     in_set_.assign(layout_.n_blocks(), 0);
     column_of_.assign(d_, -1);
     start_dual(centre);
+    first_Y_ = Y_;
     xi_.assign(n_, 0.0);
     U_.resize(nk);
     b_.assign(system_.n_free(), 0.0);
@@ -278,7 +282,7 @@ class InteriorPoint {
       if (!quadratic_) open_working_set();
       warm_free_coefficients();
     }
-    start_slacks(warm);
+    start_slacks(warm ? kWarmSlack : 1.0);
     if (!warm && !quadratic_) open_working_set();
     // The zero model is the first candidate: it is the optimum of a problem without margins.
     sparse_.primal = margin_sum;
@@ -287,17 +291,14 @@ class InteriorPoint {
     sparse_.zero = true;
   }
 
-  // xi above every margin: at no weights, or a little above those of a warm start.
-  void start_slacks(bool warm) {
-    if (warm)
-      scores(blocks_.w, b_, Y_, S_);
-    else
-      S_.assign(Y_.size(), 0.0);
+  // xi above every margin by a multiple of the margins' size.
+  void start_slacks(double above) {
+    scores(blocks_.w, b_, Y_, S_);
     double sum = 0.0;
     for (int i = 0; i < n_; ++i) {
       double top = -std::numeric_limits<double>::infinity();
       for (int k = 0; k < K_; ++k) top = std::max(top, r_[ck(k) + i] + S_[ck(k) + i]);
-      xi_[i] = top + (warm ? kWarmSlack : 1.0) * margin_unit_;
+      xi_[i] = top + above * margin_unit_;
       for (int k = 0; k < K_; ++k) {
         U_[ck(k) + i] = xi_[i] - r_[ck(k) + i] - S_[ck(k) + i];
         sum += U_[ck(k) + i] * Y_[ck(k) + i];
@@ -340,9 +341,10 @@ class InteriorPoint {
     for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
       const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
       if (size == 0 || layout_.shape.exceeds(g.data(), size, 0.9)) continue;
-      for (;;) {
+      while (eps > 0.0) {
         layout_.values(b, G_.data(), dG_.data(), eps, g.data());
         if (!layout_.shape.exceeds(g.data(), size, 0.95)) break;
+        monitor_.poll();
         eps = t_.tilt ? 0.5 * eps : std::min(0.999 * eps, eps * 0.949 / layout_.shape.dual_norm(g.data(), size));
       }
     }
@@ -512,7 +514,7 @@ class InteriorPoint {
         const double pull = 0.5 / layout_.shape.dual_norm(g.data(), size) - 1.0;
         for (std::int64_t c = 0; c < size; ++c) shift[c] = pull * g[c];
       }
-      blocks_.add(layout_.shape, b, size, cols.data(), classes.data(), g.data(), shift.data(), mu_,
+      blocks_.add(layout_.shape, size, cols.data(), classes.data(), g.data(), shift.data(), mu_,
                   weights.empty() ? nullptr : weights.data());
       in_set_[b] = 1;
     }
@@ -608,31 +610,92 @@ class InteriorPoint {
     return {0.5 * square, linear};
   }
 
-  void evaluate(double tol) {
+  void evaluate() {
     scores(blocks_.w, b_, Y_, S_);
     const auto [square, linear] = quadratic_terms(Y_);
     double dual = -(square - linear + 0.5 * tilt_norm_) - conjugate();
     for (std::size_t a = 0; a < Y_.size(); ++a) dual += Y_[a] * r_[a];
     dual -= infeasibility() + blocks_.shift_value();
     // As long as no dual value can be trusted, the latest point is the best guess.
-    if (dual > best_dual_ || !std::isfinite(best_dual_)) {
+    if (!polishing_ && (dual > best_dual_ || !std::isfinite(best_dual_))) {
       best_dual_ = dual;
       best_Y_ = Y_;
     }
     const double primal = hinge(S_) + square - 0.5 * tilt_norm_ + blocks_.value(blocks_.w) - tilt_value(blocks_.w);
     consider(dense_, blocks_.w, primal);
-    if (quadratic_) {
+    if (quadratic_ || polishing_) {
       consider(sparse_, blocks_.w, primal);
     } else if (primal - best_dual_ < 0.1 * std::fabs(primal)) {
-      // Lower thresholds keep more coordinates; they are for degenerate problems, where complementarity
-      // alone does not tell the zeros even when the interior point itself has long converged.
-      const bool settled = primal - best_dual_ < 0.01 * tol * std::fabs(primal);
-      for (double threshold = 1.0; threshold > (settled ? 1e-7 : 0.1) && !converged(tol); threshold *= 1e-2) {
-        blocks_.sparse_weights(column_scale_.data(), threshold, trial_);
-        scores(trial_, b_, Y_, trial_scores_);
-        consider(sparse_, trial_, hinge(trial_scores_) + blocks_.value(trial_) - tilt_value(trial_));
-      }
+      blocks_.sparse_weights(column_scale_.data(), 1.0, trial_);
+      scores(trial_, b_, Y_, trial_scores_);
+      consider(sparse_, trial_, hinge(trial_scores_) + blocks_.value(trial_) - tilt_value(trial_));
     }
+  }
+
+  // Identifies the active coordinates and solves for these alone, from here: all others are exactly
+  // zero, and the dual value stays the one of the whole problem. Lower thresholds keep more
+  // coordinates, for degenerate problems in which complementarity does not tell the zeros.
+  // Exports the polished point if it meets the tolerance or is better than any before.
+  int polish(int it, const InteriorPointOptions& options, InteriorPointResult& result) {
+    const PenaltyBlocks blocks = blocks_;
+    const std::vector<double> b = b_;
+    double best_primal = best().primal;
+    export_point(best(), result);
+    polishing_ = true;
+    for (double threshold = 1.0; threshold > 1e-7; threshold *= 1e-2) {
+      blocks_ = blocks;
+      b_ = b;
+      restart_on_active(threshold);
+      for (int step = 0; step < kPolishSteps && it < options.max_iter; ++step) {
+        monitor_.poll();
+        evaluate();
+        record(it);
+        if (converged(options.tol) || !iterate(it)) break;
+        ++it;
+      }
+      if (sparse_.primal < best_primal || converged(options.tol)) {
+        best_primal = sparse_.primal;
+        export_point(sparse_, result);
+      }
+      if (converged(options.tol) || it >= options.max_iter) break;
+    }
+    return it;
+  }
+
+  // Rebuilds the blocks from the coordinates that are active at the threshold, a little inside.
+  void restart_on_active(double threshold) {
+    blocks_.sparse_weights(column_scale_.data(), threshold, trial_);
+    for (std::size_t a = 0; a < Y_.size(); ++a) Y_[a] = (1.0 - kPolishMix) * best_Y_[a] + kPolishMix * first_Y_[a];
+    double mass = 0.0;
+    for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
+    mu_ = kPolishMix * margin_unit_ * mass / static_cast<double>(Y_.size());
+    signed_coordinates();
+    PenaltyBlocks active;
+    std::vector<std::int32_t> cols, classes;
+    std::vector<double> g, weights, shift;
+    for (std::int64_t b = 0; b < blocks_.size(); ++b) {
+      cols.clear(), classes.clear(), g.clear(), weights.clear();
+      bool any = false;
+      for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c) {
+        any = any || trial_[c] != 0.0;
+        if (trial_[c] == 0.0 && blocks_.separable(b)) continue;
+        cols.push_back(blocks_.col[c]);
+        classes.push_back(blocks_.cls[c]);
+        g.push_back(dg_[c]);
+        weights.push_back(trial_[c]);
+      }
+      if (!any) continue;
+      const auto size = static_cast<std::int64_t>(cols.size());
+      shift.assign(cols.size(), 0.0);
+      if (blocks_.shape(b).exceeds(g.data(), size, 1.0 - 1e-9)) {
+        const double pull = 0.9 / blocks_.shape(b).dual_norm(g.data(), size) - 1.0;
+        for (std::int64_t c = 0; c < size; ++c) shift[c] = pull * g[c];
+      }
+      active.add(blocks_.shape(b), size, cols.data(), classes.data(), g.data(), shift.data(), mu_, weights.data());
+    }
+    blocks_ = std::move(active);
+    dense_ = sparse_ = Candidate();
+    start_slacks(kPolishMix);
   }
 
   // What the residuals of the dual's equalities may be worth at the current multipliers. They vanish
@@ -659,6 +722,12 @@ class InteriorPoint {
     if (quadratic_) best.Y = Y_;
   }
 
+  // The interior point itself has been there for a while; what is missing is a sparse point as good.
+  bool settled(double tol) {
+    if (quadratic_ || dense_.primal - best_dual_ > 0.1 * tol * std::fabs(dense_.primal)) return false;
+    return ++settled_for_ > kSettled;
+  }
+
   // Rounding ends the progress of an ill-conditioned problem; going on would only cost time.
   bool no_progress(int it) {
     const double gap = best().primal - best_dual_;
@@ -670,6 +739,7 @@ class InteriorPoint {
   }
 
   bool converged(double tol) const { return std::isfinite(sparse_.primal) && sparse_.primal - best_dual_ <= tol * std::fabs(sparse_.primal); }
+  // A sparse point within the tolerance is the answer even where a dense one is a little better.
   const Candidate& best() const { return sparse_.primal <= dense_.primal ? sparse_ : dense_; }
 
   double average_complementarity() const {
@@ -712,6 +782,12 @@ class InteriorPoint {
   // The conjugate of an elastic net at the current dual point (zero for norms).
   double conjugate() {
     if (layout_.shape.quad <= 0.0) return 0.0;
+    signed_coordinates();
+    return blocks_.conjugate(dg_.data());
+  }
+
+  // dg_ = the working set's coordinates of G, from Y itself.
+  void signed_coordinates() {
     std::vector<double> all(Y_.size());
     for (int k = 0; k < K_; ++k) {
       signed_column(Y_, k, signed_);
@@ -720,7 +796,6 @@ class InteriorPoint {
     transposed_coordinates(all.data());
     if (t_.tilt)
       for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) dg_[c] -= tilt_of(c);
-    return blocks_.conjugate(dg_.data());
   }
 
   // What the solve left of the row sums would add up in Y~ over the iterations.
@@ -822,15 +897,13 @@ class InteriorPoint {
       std::tie(ap, ad) = step_lengths();
     }
     std::vector<std::int64_t> entering;
-    if (!quadratic_) {
-      ad = limit_by_outsiders(ad, entering);
-    }
+    if (!quadratic_ && !polishing_) ad = limit_by_outsiders(ad, entering);
     if (!std::isfinite(ap) || !std::isfinite(ad)) return false;
     stuck_ = std::max(ap, ad) < 1e-4 ? stuck_ + 1 : 0;
     if (stuck_ >= 4) return false;
     advance(ap, ad);
     mu_ = average_complementarity();
-    if (!quadratic_) {
+    if (!quadratic_ && !polishing_) {
       collect_near(it < 4 ? 0.9 : 0.98, entering);
       add_blocks(entering);
     }
@@ -845,7 +918,7 @@ class InteriorPoint {
     }
     for (int i = 0; i < n_; ++i) xi_[i] += ap * dir_.xi[i];
     for (std::size_t j = 0; j < b_.size(); ++j) b_[j] += ap * dir_.b[j];
-    if (!quadratic_)
+    if (!quadratic_ && !polishing_)
       for (std::size_t a = 0; a < G_.size(); ++a) G_[a] += ad * dG_[a];
   }
 
@@ -883,6 +956,18 @@ class InteriorPoint {
     }
     std::sort(entering.begin(), entering.end());
     entering.erase(std::unique(entering.begin(), entering.end()), entering.end());
+    // A poor direction may drive very many blocks to the boundary at once; the worst come first.
+    const std::size_t limit = static_cast<std::size_t>(4 * n_ + 50);
+    if (entering.size() <= limit) return;
+    std::vector<std::pair<double, std::int64_t>> ranked;
+    for (std::int64_t b : entering) {
+      const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+      ranked.emplace_back(-layout_.shape.dual_norm(g.data(), size), b);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    entering.clear();
+    for (std::size_t e = 0; e < limit; ++e) entering.push_back(ranked[e].second);
+    std::sort(entering.begin(), entering.end());
   }
 
   // Newton steps of Y towards row sums lambda and C'Y~_k = 0 for given columns C, small relative to Y.
@@ -939,12 +1024,15 @@ class InteriorPoint {
 
   // ---- results in the user's coordinates ----
 
-  void export_result(const Candidate& point, InteriorPointResult& out) {
-    out.weights.assign(static_cast<std::size_t>(d_) * outputs_, 0.0);
-    out.intercept.assign(outputs_, 0.0);
-    out.dual.resize(Y_.size());
+  void export_dual(InteriorPointResult& out) const {
+    out.dual.resize(best_Y_.size());
     for (int i = 0; i < n_; ++i)
       for (int k = 0; k < K_; ++k) out.dual[static_cast<std::size_t>(i) * K_ + k] = best_Y_[ck(k) + i];
+  }
+
+  void export_point(const Candidate& point, InteriorPointResult& out) {
+    out.weights.assign(static_cast<std::size_t>(d_) * outputs_, 0.0);
+    out.intercept.assign(outputs_, 0.0);
     if (quadratic_) {
       if (!point.zero) export_quadratic(point, out);
     } else {

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -97,7 +98,9 @@ class PenaltyBlocks {
   std::int64_t begin(std::int64_t b) const { return blocks_[b].begin; }
   std::int64_t end(std::int64_t b) const { return blocks_[b].end; }
   double kappa(std::int64_t b) const { return blocks_[b].kappa; }
-  std::int64_t id(std::int64_t b) const { return blocks_[b].id; }
+  const BlockShape& shape(std::int64_t b) const { return blocks_[b].shape; }
+  // Zeros inside a block may be left out of it only where its norm allows them one by one.
+  bool separable(std::int64_t b) const { return blocks_[b].shape.kind == BlockKind::sparse; }
 
   // Per coordinate: column of the gathered features, class, weight, and the Newton data.
   std::vector<std::int32_t> col, cls;
@@ -105,21 +108,18 @@ class PenaltyBlocks {
 
   // Adds a block at its own central point for the dual vector g (strictly inside the dual ball
   // after adding `shift`), with complementarity mu; or, given weights, near those.
-  void add(const BlockShape& general, std::int64_t id, std::int64_t count, const std::int32_t* cols,
+  void add(const BlockShape& general, std::int64_t count, const std::int32_t* cols,
            const std::int32_t* classes, const double* g, const double* shifts, double mu, const double* weights) {
     Block blk;
     blk.shape = general.for_size(count);
-    blk.id = id;
     blk.begin = n_coordinates();
     blk.end = blk.begin + count;
     for (std::int64_t c = 0; c < count; ++c) {
       col.push_back(cols[c]);
       cls.push_back(classes[c]);
-      shift.push_back(shifts[c]);
     }
-    for (auto* a : {&w, &delta, &vec, &h, &dw, &v_, &dv_, &x1_, &x2_, &z1_, &z2_, &dx1_, &dx2_, &dz1_,
-                    &dz2_, &c1_, &c2_, &a1_, &a2_, &w1_})
-      a->resize(blk.end, 0.0);
+    for (auto* a : arrays()) a->resize(blk.end, 0.0);
+    std::copy(shifts, shifts + count, shift.begin() + blk.begin);
     std::vector<double> inside(count);
     for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
     enter(blk, inside.data(), mu);
@@ -362,7 +362,7 @@ class PenaltyBlocks {
  private:
   struct Block {
     BlockShape shape;
-    std::int64_t id = 0, begin = 0, end = 0;
+    std::int64_t begin = 0, end = 0;
     double t = 0.0, dt = 0.0, ht = 0.0, kappa = 0.0, eta2 = 0.0, w0 = 0.0;
     bool has_pairs() const { return shape.kind != BlockKind::euclidean; }
     bool has_cone() const { return shape.kind == BlockKind::euclidean || shape.kind == BlockKind::sparse; }
@@ -409,6 +409,10 @@ class PenaltyBlocks {
       along += w1_[c] * (a2_[c] - dw[c]);
     }
     return b.ht - 2.0 * b.w0 * along / (1.0 + 2.0 * ss);
+  }
+  std::array<std::vector<double>*, 21> arrays() {
+    return {&w,    &delta, &vec,   &h,   &dw,  &shift, &v_,   &dv_,  &x1_, &x2_, &z1_,
+            &z2_,  &dx1_,  &dx2_,  &dz1_, &dz2_, &c1_,  &c2_,  &a1_,  &a2_, &w1_};
   }
   static void zero(const Block& b, std::vector<double>& out) {
     for (std::int64_t c = b.begin; c < b.end; ++c) out[c] = 0.0;
