@@ -1,4 +1,5 @@
-// Python drives the method in chunks: it asks for some iterations, looks at the iterate, asks again.
+// Python drives the method in chunks: it asks for some iterations, looks at the iterate, asks
+// again.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -37,14 +38,15 @@ class FbpdRun {
           std::optional<Vector> margin_scale, double alpha, bool intercept,
           std::optional<Matrix> tilt, const std::string& kind, double l1_ratio, Integers groups,
           int64_t n_groups, bool per_class, Vector omega, double tau, double sigma)
-      : y_(y), mass_(mass), cost_(cost), margin_scale_(margin_scale), tilt_(tilt),
-        n_(design.n()), d_(design.d()), classes_(rows(cost)) {
+      : y_(y), mass_(mass), cost_(cost), margin_scale_(margin_scale), tilt_(tilt), n_(design.n()),
+        d_(design.d()), classes_(rows(cost)) {
     if (classes_ < 2) throw std::invalid_argument("cost must have two rows at least.");
     check_shape("cost", cost, classes_, classes_);
     check_size("y has", length(y), "the design's number of samples is", n_);
     check_size("mass has", length(mass), "the design's number of samples is", n_);
     if (margin_scale) {
-      check_size("margin_scale has", length(*margin_scale), "the design's number of samples is", n_);
+      check_size("margin_scale has", length(*margin_scale), "the design's number of samples is",
+                 n_);
     }
     check_size("groups has", length(groups), "the design's number of features is", d_);
     check_size("omega has", length(omega), "the design's number of features is", d_);
@@ -55,9 +57,15 @@ class FbpdRun {
                                     std::to_string(classes_) + " classes.");
       }
     }
-    const FbpdProblem problem{&design, y_.data(), mass_.data(), cost_.data(),
-                              margin_scale_ ? margin_scale_->data() : nullptr, classes_, alpha,
-                              intercept, tilt_ ? tilt_->data() : nullptr};
+    const FbpdProblem problem{&design,
+                              y_.data(),
+                              mass_.data(),
+                              cost_.data(),
+                              margin_scale_ ? margin_scale_->data() : nullptr,
+                              classes_,
+                              alpha,
+                              intercept,
+                              tilt_ ? tilt_->data() : nullptr};
     if (tilt) check_shape("tilt", *tilt, d_, problem.outputs());
     PenaltyProx prox(penalty_kind(kind), l1_ratio, d_, problem.outputs(), groups.data(), n_groups,
                      per_class, omega.data());

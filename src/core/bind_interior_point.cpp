@@ -23,36 +23,41 @@ using Integers = Input<std::int32_t, 1>;
 
 void expect(const char* what, std::int64_t found, std::int64_t wanted) {
   if (found != wanted)
-    throw std::invalid_argument(std::string("interior_point: ") + what + " has size " + std::to_string(found) +
-                                " where " + std::to_string(wanted) + " was expected.");
+    throw std::invalid_argument(std::string("interior_point: ") + what + " has size " +
+                                std::to_string(found) + " where " + std::to_string(wanted) +
+                                " was expected.");
 }
 
 void expect_shape(const char* what, const Matrix& a, std::int64_t rows, std::int64_t columns) {
-  if (static_cast<std::int64_t>(a.shape(0)) != rows || static_cast<std::int64_t>(a.shape(1)) != columns)
-    throw std::invalid_argument(std::string("interior_point: ") + what + " has shape (" + std::to_string(a.shape(0)) + ", " +
-                                std::to_string(a.shape(1)) + ") where (" + std::to_string(rows) + ", " +
+  if (static_cast<std::int64_t>(a.shape(0)) != rows ||
+      static_cast<std::int64_t>(a.shape(1)) != columns)
+    throw std::invalid_argument(std::string("interior_point: ") + what + " has shape (" +
+                                std::to_string(a.shape(0)) + ", " + std::to_string(a.shape(1)) +
+                                ") where (" + std::to_string(rows) + ", " +
                                 std::to_string(columns) + ") was expected.");
 }
 
 void check_range(const char* what, const Integers& a, std::int64_t limit) {
   for (std::size_t i = 0; i < a.shape(0); ++i)
     if (a.data()[i] < 0 || a.data()[i] >= limit)
-      throw std::invalid_argument(std::string("interior_point: ") + what + "[" + std::to_string(i) + "] is " +
-                                  std::to_string(a.data()[i]) + ", outside 0.." + std::to_string(limit - 1) + ".");
+      throw std::invalid_argument(std::string("interior_point: ") + what + "[" + std::to_string(i) +
+                                  "] is " + std::to_string(a.data()[i]) + ", outside 0.." +
+                                  std::to_string(limit - 1) + ".");
 }
 
 template <typename Array, typename Accept>
 void check_values(const char* what, const Array& a, Accept accept, const char* must) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!std::isfinite(a.data()[i]) || !accept(a.data()[i]))
-      throw std::invalid_argument(std::string("interior_point: ") + what + "[" + std::to_string(i) + "] is " +
-                                  std::to_string(a.data()[i]) + ", but must be " + must + ".");
+      throw std::invalid_argument(std::string("interior_point: ") + what + "[" + std::to_string(i) +
+                                  "] is " + std::to_string(a.data()[i]) + ", but must be " + must +
+                                  ".");
 }
 
 void check_scalar(const char* what, double value, bool fine, const char* must) {
   if (!fine)
-    throw std::invalid_argument(std::string("interior_point: ") + what + " is " + std::to_string(value) + ", but must be " +
-                                must + ".");
+    throw std::invalid_argument(std::string("interior_point: ") + what + " is " +
+                                std::to_string(value) + ", but must be " + must + ".");
 }
 
 nb::object matrix_to_numpy(std::vector<double>&& values, std::size_t rows, std::size_t columns) {
@@ -61,16 +66,22 @@ nb::object matrix_to_numpy(std::vector<double>&& values, std::size_t rows, std::
   return nb::ndarray<nb::numpy, double, nb::ndim<2>>(kept->data(), {rows, columns}, owner).cast();
 }
 
-nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix margins, const std::string& kind,
-                        double l1_ratio, Integers groups, std::int64_t n_groups, bool per_class, Vector omega,
-                        bool intercept, std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
-                        std::optional<Matrix> start_weights, std::optional<Vector> start_intercept, double objective_unit, double tol, int max_iter, bool across_features,
+nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix margins,
+                        const std::string& kind, double l1_ratio, Integers groups,
+                        std::int64_t n_groups, bool per_class, Vector omega, bool intercept,
+                        std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
+                        std::optional<Matrix> start_weights, std::optional<Vector> start_intercept,
+                        double objective_unit, double tol, int max_iter, bool across_features,
                         nb::object callback) {
-  const std::int64_t n = design.n(), d = design.d(), K = static_cast<std::int64_t>(margins.shape(1));
+  const std::int64_t n = design.n(), d = design.d(),
+                     K = static_cast<std::int64_t>(margins.shape(1));
   if (n < 1 || K < 2)
-    throw std::invalid_argument("interior_point: needs at least one sample and two classes, found " + std::to_string(n) +
-                                " samples and " + std::to_string(K) + " classes.");
-  if (n > 40000) throw std::invalid_argument("interior_point: " + std::to_string(n) + " samples are too many for factorisations of that size.");
+    throw std::invalid_argument(
+        "interior_point: needs at least one sample and two classes, found " + std::to_string(n) +
+        " samples and " + std::to_string(K) + " classes.");
+  if (n > 40000)
+    throw std::invalid_argument("interior_point: " + std::to_string(n) +
+                                " samples are too many for factorisations of that size.");
   const std::int64_t outputs = K == 2 ? 1 : K;
   expect("y", static_cast<std::int64_t>(y.shape(0)), n);
   expect("lambda", static_cast<std::int64_t>(lambda.shape(0)), n);
@@ -78,13 +89,15 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   expect("omega", static_cast<std::int64_t>(omega.shape(0)), d);
   expect("groups", static_cast<std::int64_t>(groups.shape(0)), d);
   if (n_groups < 0 || n_groups > d)
-    throw std::invalid_argument("interior_point: n_groups is " + std::to_string(n_groups) + " for " + std::to_string(d) + " features.");
+    throw std::invalid_argument("interior_point: n_groups is " + std::to_string(n_groups) +
+                                " for " + std::to_string(d) + " features.");
   check_range("y", y, K);
   check_range("groups", groups, n_groups);
   if (tilt) expect_shape("tilt", *tilt, d, outputs);
   if (start_dual) expect_shape("start_dual", *start_dual, n, K);
   if (start_weights) expect_shape("start_weights", *start_weights, d, outputs);
-  if (start_intercept) expect("start_intercept", static_cast<std::int64_t>(start_intercept->shape(0)), outputs);
+  if (start_intercept)
+    expect("start_intercept", static_cast<std::int64_t>(start_intercept->shape(0)), outputs);
   if (start_dual && (!start_weights || !start_intercept))
     throw std::invalid_argument("interior_point: a start needs dual, weights and intercept.");
 
@@ -107,10 +120,19 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   InteriorPointResult result;
   {
     nb::gil_scoped_release unlocked;
-    const PenaltyLayout layout(parsed, l1_ratio, groups.data(), n_groups, per_class, omega.data(), d, outputs);
-    const HingeTask task{design,       y.data(),       lambda.data(), margins.data(), static_cast<int>(K),
-                         parsed,       omega.data(),   intercept,     tilt ? tilt->data() : nullptr,
-                         start_dual ? start_dual->data() : nullptr,   start_weights ? start_weights->data() : nullptr,
+    const PenaltyLayout layout(parsed, l1_ratio, groups.data(), n_groups, per_class, omega.data(),
+                               d, outputs);
+    const HingeTask task{design,
+                         y.data(),
+                         lambda.data(),
+                         margins.data(),
+                         static_cast<int>(K),
+                         parsed,
+                         omega.data(),
+                         intercept,
+                         tilt ? tilt->data() : nullptr,
+                         start_dual ? start_dual->data() : nullptr,
+                         start_weights ? start_weights->data() : nullptr,
                          start_intercept ? start_intercept->data() : nullptr};
     InteriorPoint solver(task, layout, monitor, objective_unit);
     result = solver.solve({tol, max_iter, across_features});
@@ -128,11 +150,14 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
 }  // namespace
 
 void bind_interior_point(nb::module_& m) {
-  m.def("interior_point", &interior_point, nb::arg("design"), nb::arg("y"), nb::arg("lam"), nb::arg("margins"), nb::arg("kind"),
-        nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"),
-        nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(), nb::arg("start_intercept").none(),
-        nb::arg("objective_unit"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("callback").none(),
-        "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the meaning of the arguments.");
+  m.def("interior_point", &interior_point, nb::arg("design"), nb::arg("y"), nb::arg("lam"),
+        nb::arg("margins"), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"),
+        nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::arg("intercept"),
+        nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(),
+        nb::arg("start_intercept").none(), nb::arg("objective_unit"), nb::arg("tol"),
+        nb::arg("max_iter"), nb::arg("across_features"), nb::arg("callback").none(),
+        "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the "
+        "meaning of the arguments.");
 }
 
 }  // namespace sparsvm

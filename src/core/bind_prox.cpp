@@ -156,8 +156,8 @@ void bind_prox(nb::module_& m) {
         "Proximity operator of mass * max(y + margins).");
   m.def("project_epigraph", &epigraph, "y"_a, "margins"_a, "zeta"_a,
         "Project (y, zeta) on {(p, theta): max(p + margins) <= theta}; returns (p, theta).");
-  m.def("prox_penalty", &penalty, "W"_a, "step"_a, "kind"_a, "l1_ratio"_a, "groups"_a,
-        "n_groups"_a, "per_class"_a, "omega"_a,
+  m.def("prox_penalty", &penalty, "W"_a, "step"_a, "kind"_a, "l1_ratio"_a, "groups"_a, "n_groups"_a,
+        "per_class"_a, "omega"_a,
         "Proximity operator of step * penalty at W of shape (features, outputs).");
 }
 

@@ -1,12 +1,13 @@
 // The part of the Newton system that couples the classes: one column per penalty group that spans
-// them. N_k (n x R) is the class-k part of those columns, scaled so that the coupling is sum_k N_k N_k'
-// with unit weights.
+// them. N_k (n x R) is the class-k part of those columns, scaled so that the coupling is sum_k N_k
+// N_k' with unit weights.
 //
 // On text the columns are sparse, and then working with the explicit inverse of M_k costs
-// nnz(N_k) * (n + R) instead of the n^2 R + n R^2 of dense triangular solves (News20, 200 documents,
-// 20 classes: 5 x less time for an iteration).
+// nnz(N_k) * (n + R) instead of the n^2 R + n R^2 of dense triangular solves (News20, 200
+// documents, 20 classes: 5 x less time for an iteration).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -79,9 +80,10 @@ class ClassCoupling {
       for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) out[row_[p]] += f * v[p] * z[r];
   }
 
-  // P (n x R) = M_k^-1 N_k and the lower triangle of T += N_k' P, from the Cholesky factor of M_k or,
-  // for sparse columns, from its full inverse.
-  void eliminate(int k, const double* factor, const double* inverse, std::vector<double>& P, double* T, int ldt) const {
+  // P (n x R) = M_k^-1 N_k and the lower triangle of T += N_k' P, from the Cholesky factor of M_k
+  // or, for sparse columns, from its full inverse.
+  void eliminate(int k, const double* factor, const double* inverse, std::vector<double>& P,
+                 double* T, int ldt) {
     const double* v = values_.data() + k * per_class();
     const std::size_t size = static_cast<std::size_t>(n_) * count_;
     if (!sparse_) {
@@ -92,18 +94,25 @@ class ClassCoupling {
       return;
     }
     P.assign(size, 0.0);
+    rows_of_P_.resize(size);
     for (int r = 0; r < count_; ++r) {
       double* column = P.data() + static_cast<std::size_t>(r) * n_;
       for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) {
         const double* a = inverse + static_cast<std::size_t>(row_[p]) * n_;
         for (int i = 0; i < n_; ++i) column[i] += v[p] * a[i];
       }
-      double* t = T + static_cast<std::size_t>(r) * ldt;
-      for (int s = r; s < count_; ++s) {
-        double sum = 0.0;
-        for (std::int64_t p = start_[s]; p < start_[s + 1]; ++p) sum += v[p] * column[row_[p]];
-        t[s] += sum;
+      for (int i = 0; i < n_; ++i) rows_of_P_[static_cast<std::size_t>(i) * count_ + r] = column[i];
+    }
+    // Row s of N_k' P up to its diagonal: contiguous in the rows of P, which the vectoriser likes
+    // better than gathering from its columns (10 % of a News20 solve).
+    row_sum_.resize(count_);
+    for (int s = 0; s < count_; ++s) {
+      std::fill(row_sum_.begin(), row_sum_.begin() + s + 1, 0.0);
+      for (std::int64_t p = start_[s]; p < start_[s + 1]; ++p) {
+        const double* from = rows_of_P_.data() + static_cast<std::size_t>(row_[p]) * count_;
+        for (int r = 0; r <= s; ++r) row_sum_[r] += v[p] * from[r];
       }
+      for (int r = 0; r <= s; ++r) T[static_cast<std::size_t>(r) * ldt + s] += row_sum_[r];
     }
   }
 
@@ -115,8 +124,11 @@ class ClassCoupling {
   std::vector<std::int64_t> list_, start_;
   std::vector<std::int32_t> row_;
   std::vector<double> values_;  // per class: the pattern's values, or n x R dense
+  std::vector<double> rows_of_P_, row_sum_;
 
-  std::size_t per_class() const { return sparse_ ? row_.size() : static_cast<std::size_t>(n_) * count_; }
+  std::size_t per_class() const {
+    return sparse_ ? row_.size() : static_cast<std::size_t>(n_) * count_;
+  }
 
   // The rows that any feature of a group touches, as long as they are few.
   void find_pattern(const PenaltyBlocks& blocks, const double* Xw) {

@@ -11,8 +11,8 @@
 // of scores without their mean over the classes. For two classes, class 0 being pinned to the score
 // 0, this leaves ½ of the squared norm of [X 1].
 //
-// The last iterates circle around the solution; their mean over a window is much closer (measured on
-// iris and wine with l1 and l1/linf: gaps 10 to 200 times smaller), so sums are kept for it.
+// The last iterates circle around the solution; their mean over a window is much closer (measured
+// on iris and wine with l1 and l1/linf: gaps 10 to 200 times smaller), so sums are kept for it.
 #pragma once
 
 #include <algorithm>
@@ -109,8 +109,8 @@ class Fbpd {
     chunks_.push_back(prox_.parts());
   }
 
-  /// Up to `count` iterations, fewer if ‖x⁺ − x‖ <= tolerance·‖x⁺‖ for x = (W, b), or, where x⁺ = 0,
-  /// for the dual instead: at the start x rests at zero while the dual is still on its way. A
+  /// Up to `count` iterations, fewer if ‖x⁺ − x‖ <= tolerance·‖x⁺‖ for x = (W, b), or, where x⁺ =
+  /// 0, for the dual instead: at the start x rests at zero while the dual is still on its way. A
   /// tolerance below zero asks for all. `poll` is called after every product. Returns the number
   /// done.
   template <typename Poll>
@@ -204,7 +204,8 @@ class Fbpd {
     for (std::size_t e = 0, count = values.size(); e < count; ++e) to[e] += from[e];
   }
 
-  void mean_of(const std::vector<double>& sums, const std::vector<double>& last, double* out) const {
+  void mean_of(const std::vector<double>& sums, const std::vector<double>& last,
+               double* out) const {
     const double share = summed_ == 0 ? 0.0 : 1.0 / static_cast<double>(summed_);
     for (std::size_t e = 0; e < sums.size(); ++e) out[e] = summed_ == 0 ? last[e] : share * sums[e];
   }
@@ -353,7 +354,8 @@ class Fbpd {
     const double* __restrict mass = problem_.mass;
     double* __restrict tilde = signed_.data();
     // The margin of class 1 over class 0, by true class.
-    const double margin[2] = {problem_.cost[1] - problem_.cost[0], problem_.cost[3] - problem_.cost[2]};
+    const double margin[2] = {problem_.cost[1] - problem_.cost[0],
+                              problem_.cost[3] - problem_.cost[2]};
     const double sigma = sigma_, b = ahead_intercept_[0];
     for (int64_t i = 0; i < n_; ++i) {
       const double p = mass[i], own = y[i] == 1 ? p : 0.0;

@@ -1,7 +1,7 @@
 // The native module: one bind_*.cpp per group of kernels, each adding its functions here.
-#include <nanobind/nanobind.h>
-
 #include "module.hpp"
+
+#include <nanobind/nanobind.h>
 
 NB_MODULE(_core, m) {
   m.doc() = "C++ kernels of sparsvm.";

@@ -3,13 +3,14 @@
 // Unknowns: dY_k (n, one per class), dxi (n), db_k (q free columns F per class, the intercept and
 // unpenalised features):
 //
-//     M_k dY_k + sum_r N_kr (sum_l N_lr' dY_l) + dxi - F db_k = f_k,   M_k = X D_k X' + diag(U_k / Y_k)
-//     sum_k dY_k = e_row,        F' dY_k = e_col_k
+//     M_k dY_k + sum_r N_kr (sum_l N_lr' dY_l) + dxi - F db_k = f_k,   M_k = X D_k X' + diag(U_k /
+//     Y_k) sum_k dY_k = e_row,        F' dY_k = e_col_k
 //
-// N couples the classes and exists only for groups that span them (one column per group). The system
-// is solved with K factorisations of size n and one Schur complement on (dxi, db, the coupling
-// coefficients), never with one of size n*K. Iterative refinement works against the unregularised
-// operator: without it the last digits of the gap are lost to the ill-conditioning of M_k.
+// N couples the classes and exists only for groups that span them (one column per group). The
+// system is solved with K factorisations of size n and one Schur complement on (dxi, db, the
+// coupling coefficients), never with one of size n*K. Iterative refinement works against the
+// unregularised operator: without it the last digits of the gap are lost to the ill-conditioning of
+// M_k.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,8 @@ struct NewtonVector {
 class NewtonSystem {
  public:
   // free_columns: n x q column-major. gram: X X' of a quadratic penalty (upper triangle) or empty.
-  NewtonSystem(int n, int n_classes, std::vector<double> free_columns, int q, std::vector<double> gram)
+  NewtonSystem(int n, int n_classes, std::vector<double> free_columns, int q,
+               std::vector<double> gram)
       : n_(n), K_(n_classes), q_(q), F_(std::move(free_columns)), gram_(std::move(gram)) {
     diag_.resize(static_cast<std::size_t>(K_) * n_);
     factored_.assign(K_, false);
@@ -51,8 +53,8 @@ class NewtonSystem {
   int q() const { return q_; }
 
   // Forms M_k and N_k. `joint`: blocks span classes.
-  void assemble(const PenaltyBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal, const double* U,
-                const double* Y) {
+  void assemble(const PenaltyBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal,
+                const double* U, const double* Y) {
     build_class_lists(blocks, joint);
     curvature_scale_ = 0.0;
     coupling_.clear();
@@ -63,7 +65,8 @@ class NewtonSystem {
       if (dense) M_.resize(static_cast<std::size_t>(K_) * n_ * n_);
       double* M = block(k);
       double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-      const double *u = U + static_cast<std::size_t>(k) * n_, *yk = Y + static_cast<std::size_t>(k) * n_;
+      const double *u = U + static_cast<std::size_t>(k) * n_,
+                   *yk = Y + static_cast<std::size_t>(k) * n_;
       if (!dense) {
         for (int i = 0; i < n_; ++i) dg[i] = u[i] / yk[i];
         continue;
@@ -71,7 +74,8 @@ class NewtonSystem {
       const int first = K_ == 2 ? 1 : 0;
       if (shared_diagonal && k > first) {
         const double* base = block(first);
-        for (int c = 0; c < n_; ++c) std::copy(base + idx(0, c), base + idx(c, c) + 1, M + idx(0, c));
+        for (int c = 0; c < n_; ++c)
+          std::copy(base + idx(0, c), base + idx(c, c) + 1, M + idx(0, c));
         for (int i = 0; i < n_; ++i) dg[i] = shared_diag_[i] + u[i] / yk[i];
         continue;
       }
@@ -89,14 +93,14 @@ class NewtonSystem {
       curvature_scale_ = std::max(curvature_scale_, coupling_.mean_diagonal(k));
   }
 
-  // The elimination regularises M_k by this fraction of the operator's size. Where the curvature sits
-  // in the coupling, in the free columns or in other samples, M_k alone is close to singular and
-  // eliminating it first would lose all digits; the conjugate gradients of solve() take the
+  // The elimination regularises M_k by this fraction of the operator's size. Where the curvature
+  // sits in the coupling, in the free columns or in other samples, M_k alone is close to singular
+  // and eliminating it first would lose all digits; the conjugate gradients of solve() take the
   // regularisation out again, in a few steps as long as it is small against the whole operator.
   double regularisation = 1e-13;
 
-  // Weight of a proximal term on the free coefficients: F' dY_k + proximal * db_k = e_col_k. Where the
-  // optimal face is unbounded in them, it keeps the iterates from running away along it.
+  // Weight of a proximal term on the free coefficients: F' dY_k + proximal * db_k = e_col_k. Where
+  // the optimal face is unbounded in them, it keeps the iterates from running away along it.
   double proximal = 0.0;
 
   // Returns false when the matrices cannot be factored even with regularisation.
@@ -120,13 +124,15 @@ class NewtonSystem {
     }
     for (int r = 0; r < R; ++r) {
       C_[at(n_ + nb + r, n_ + nb + r)] += 1.0;
-      for (int i = 0; i < n_; ++i) C_[at(n_ + nb + r, i)] = coupled_[static_cast<std::size_t>(r) * n_ + i];
+      for (int i = 0; i < n_; ++i)
+        C_[at(n_ + nb + r, i)] = coupled_[static_cast<std::size_t>(r) * n_ + i];
     }
     return factor_schur();
   }
 
   // Solves by conjugate gradients on the operator itself, preconditioned by the (regularised)
-  // factorisation, which keeps the constraints; usually one or two steps. Returns the relative residual.
+  // factorisation, which keeps the constraints; usually one or two steps. Returns the relative
+  // residual.
   double solve(const NewtonVector& rhs, NewtonVector& out) {
     out = rhs;
     solve_once(out);
@@ -158,18 +164,19 @@ class NewtonSystem {
     std::swap(out, best_);
     return best;
   }
+
  private:
   static constexpr int kMaxRefinements = 12;
   static constexpr double kRefineTarget = 1e-13;
 
   int n_, K_, q_, schur_size_ = 0;
   std::vector<double> F_, gram_;
-  std::vector<double> M_, diag_;        // M_k: upper triangle M, lower triangle its Cholesky factor
-  std::vector<char> factored_;          // false: M_k is diagonal
+  std::vector<double> M_, diag_;  // M_k: upper triangle M, lower triangle its Cholesky factor
+  std::vector<char> factored_;    // false: M_k is diagonal
   ClassCoupling coupling_;
-  std::vector<double> C_;               // Schur complement, lower triangle
+  std::vector<double> C_;  // Schur complement, lower triangle
   std::vector<double> inverse_, coupled_, scaled_, solved_free_, shared_diag_;
-  double curvature_scale_ = 0.0;        // largest mean diagonal of the penalty's part over classes
+  double curvature_scale_ = 0.0;  // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<std::int64_t>> class_coords_;
   std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
   NewtonVector res_, trial_, search_, best_;
@@ -186,7 +193,8 @@ class NewtonSystem {
     for (auto& list : class_coords_) list.clear();
     for (auto& list : class_blocks_) list.clear();
     for (std::int64_t b = 0; b < blocks.size(); ++b) {
-      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) class_coords_[blocks.cls[c]].push_back(c);
+      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+        class_coords_[blocks.cls[c]].push_back(c);
       if (!joint && blocks.kappa(b) > 0.0) class_blocks_[blocks.cls[blocks.begin(b)]].push_back(b);
     }
   }
@@ -216,9 +224,11 @@ class NewtonSystem {
       }
     const bool quadratic = !gram_.empty();
     if (quadratic)
-      for (int c = 0; c < n_; ++c) std::copy(gram_.data() + idx(0, c), gram_.data() + idx(c, c) + 1, M + idx(0, c));
+      for (int c = 0; c < n_; ++c)
+        std::copy(gram_.data() + idx(0, c), gram_.data() + idx(c, c) + 1, M + idx(0, c));
     if (columns > 0 || !quadratic)
-      syrk('U', 'N', n_, static_cast<int>(columns), 1.0, scaled_.data(), n_, quadratic ? 1.0 : 0.0, M, n_);
+      syrk('U', 'N', n_, static_cast<int>(columns), 1.0, scaled_.data(), n_, quadratic ? 1.0 : 0.0,
+           M, n_);
   }
 
   // Cholesky of M_k into its lower triangle, with a growing relative regularisation when needed.
@@ -238,7 +248,8 @@ class NewtonSystem {
 
   void add_inverse(int k) {
     const double* M = block(k);
-    for (int c = 0; c < n_; ++c) std::copy(M + idx(c, c), M + idx(0, c) + n_, inverse_.data() + idx(c, c));
+    for (int c = 0; c < n_; ++c)
+      std::copy(M + idx(c, c), M + idx(0, c) + n_, inverse_.data() + idx(c, c));
     potri('L', n_, inverse_.data(), n_);
     for (int c = 0; c < n_; ++c)
       for (int r = c; r < n_; ++r) C_[at(r, c)] += inverse_[idx(r, c)];
@@ -274,7 +285,8 @@ class NewtonSystem {
 
   void add_coupling_terms(int k) {
     const int R = coupling_.count(), nb = n_free();
-    coupling_.eliminate(k, block(k), inverse_.data(), scaled_, C_.data() + at(n_ + nb, n_ + nb), schur_size_);
+    coupling_.eliminate(k, block(k), inverse_.data(), scaled_, C_.data() + at(n_ + nb, n_ + nb),
+                        schur_size_);
     for (std::size_t i = 0; i < scaled_.size(); ++i) coupled_[i] += scaled_[i];
     if (has_free(k))
       gemm('T', 'N', R, q_, n_, -1.0, scaled_.data(), n_, F_.data(), n_, 0.0,
@@ -324,17 +336,18 @@ class NewtonSystem {
       double* g = v.y.data() + static_cast<std::size_t>(k) * n_;
       solve_class(k, g);
       for (int i = 0; i < n_; ++i) z_[i] += g[i];
-      if (has_free(k)) gemv('T', n_, q_, -1.0, F_.data(), n_, g, 1, 1.0, z_.data() + n_ + free_offset(k), 1);
-      if (R > 0 && factored_[k])
-        coupling_.gather(k, g, z_.data() + n_ + nb);
+      if (has_free(k))
+        gemv('T', n_, q_, -1.0, F_.data(), n_, g, 1, 1.0, z_.data() + n_ + free_offset(k), 1);
+      if (R > 0 && factored_[k]) coupling_.gather(k, g, z_.data() + n_ + nb);
     }
     solve_factored(schur_size_, C_.data(), z_.data());
     g_.resize(n_);
     for (int k = 0; k < K_; ++k) {
       std::copy(z_.begin(), z_.begin() + n_, g_.begin());
-      if (has_free(k)) gemv('N', n_, q_, -1.0, F_.data(), n_, z_.data() + n_ + free_offset(k), 1, 1.0, g_.data(), 1);
-      if (R > 0 && factored_[k])
-        coupling_.scatter(k, 1.0, z_.data() + n_ + nb, g_.data());
+      if (has_free(k))
+        gemv('N', n_, q_, -1.0, F_.data(), n_, z_.data() + n_ + free_offset(k), 1, 1.0, g_.data(),
+             1);
+      if (R > 0 && factored_[k]) coupling_.scatter(k, 1.0, z_.data() + n_ + nb, g_.data());
       solve_class(k, g_.data());
       double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
       for (int i = 0; i < n_; ++i) y[i] -= g_[i];
@@ -361,8 +374,7 @@ class NewtonSystem {
         symv('U', n_, -1.0, block(k), n_, y, 1, 1.0, out, 1);
         // The diagonal in storage is the factor's.
         for (int i = 0; i < n_; ++i) out[i] -= (dg[i] - block(k)[idx(i, i)]) * y[i];
-        if (R > 0)
-          coupling_.scatter(k, -1.0, z_.data(), out);
+        if (R > 0) coupling_.scatter(k, -1.0, z_.data(), out);
       } else {
         for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
       }
@@ -384,7 +396,8 @@ class NewtonSystem {
     for (double e : v.y) scale_dual = std::max(scale_dual, std::fabs(e));
     const double primal = scale > 0.0 ? worst / scale : worst;
     const double dual = scale_dual > 0.0 ? worst_dual / scale_dual : worst_dual;
-    return std::isfinite(primal) && std::isfinite(dual) ? std::max(primal, dual) : PenaltyBlocks::kUnbounded;
+    return std::isfinite(primal) && std::isfinite(dual) ? std::max(primal, dual)
+                                                        : PenaltyBlocks::kUnbounded;
   }
 
   // y' (blockdiag(M) + N N') y
@@ -394,7 +407,8 @@ class NewtonSystem {
     g_.resize(n_);
     double total = 0.0;
     for (int k = 0; k < K_; ++k) {
-      const double *v = y.data() + static_cast<std::size_t>(k) * n_, *dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+      const double *v = y.data() + static_cast<std::size_t>(k) * n_,
+                   *dg = diag_.data() + static_cast<std::size_t>(k) * n_;
       for (int i = 0; i < n_; ++i) total += dg[i] * v[i] * v[i];
       if (!factored_[k]) continue;
       symv('U', n_, 1.0, block(k), n_, v, 1, 0.0, g_.data(), 1);

@@ -1,23 +1,24 @@
 // The penalty side of the interior point: one cone block per penalty group in the working set.
 //
 // The interior point sees the penalty only through blocks of coordinates W_b (already multiplied
-// by their weights) and the dual vector G_b = (X'Y~)_b. Optimality of a block is  -G_b in dphi(W_b).
-// Every Newton step of a block has the form
+// by their weights) and the dual vector G_b = (X'Y~)_b. Optimality of a block is  -G_b in
+// dphi(W_b). Every Newton step of a block has the form
 //
 //     dW = h - D (dG),      D = diag(delta) + kappa * vec vec',
 //
 // so the rest of the solver needs no knowledge of the penalty. The kinds:
 //
-//   absolute   radius*|W| + quad/2 W^2    W = x1 - x2,  z1 = radius + (G + quad W),  z2 = radius - (...)
-//   maximum    max_j |W_j|                x1 = t - W, x2 = t + W,  z1 - z2 = -G,  sum(z1 + z2) = 1
-//   euclidean  radius*||W||_2             (t, W) and (radius, v = G) in the second-order cone
-//   sparse     l1*||W||_1 + l2*||W||_2    both pairs: G = u + v, |u| <= l1 (z1, z2), ||v|| <= l2
+//   absolute   radius*|W| + quad/2 W^2    W = x1 - x2,  z1 = radius + (G + quad W),  z2 = radius -
+//   (...) maximum    max_j |W_j|                x1 = t - W, x2 = t + W,  z1 - z2 = -G,  sum(z1 +
+//   z2) = 1 euclidean  radius*||W||_2             (t, W) and (radius, v = G) in the second-order
+//   cone sparse     l1*||W||_1 + l2*||W||_2    both pairs: G = u + v, |u| <= l1 (z1, z2), ||v|| <=
+//   l2
 //
 // x and z are positive pairs with x*z -> mu; the second-order cone uses Nesterov-Todd scaling.
 //
-// `shift` is the dual residual of a coordinate: the block works with G + shift, and a full step makes
-// it zero. It is non-zero where a linear tilt of the objective starts outside the dual ball, and where
-// curvature ties the dual slack to W while W and G take steps of different lengths.
+// `shift` is the dual residual of a coordinate: the block works with G + shift, and a full step
+// makes it zero. It is non-zero where a linear tilt of the objective starts outside the dual ball,
+// and where curvature ties the dual slack to W while W and G take steps of different lengths.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,9 @@ struct BlockShape {
   // A block of one coordinate is an absolute value whatever the norm.
   BlockShape for_size(std::int64_t size) const {
     if (size > 1 || kind == BlockKind::absolute) return *this;
-    const double radius = kind == BlockKind::sparse ? l1 + l2 : kind == BlockKind::euclidean ? l2 : 1.0;
+    const double radius = kind == BlockKind::sparse      ? l1 + l2
+                          : kind == BlockKind::euclidean ? l2
+                                                         : 1.0;
     return {BlockKind::absolute, radius, 0.0, quad};
   }
 
@@ -49,8 +52,7 @@ struct BlockShape {
     const BlockShape s = for_size(size);
     double sum = 0.0;
     switch (s.kind) {
-      case BlockKind::absolute:
-        return !(std::fabs(g[0]) <= theta * s.l1);
+      case BlockKind::absolute: return !(std::fabs(g[0]) <= theta * s.l1);
       case BlockKind::maximum:
         for (std::int64_t c = 0; c < size; ++c) sum += std::fabs(g[c]);
         return !(sum <= theta);
@@ -67,7 +69,8 @@ struct BlockShape {
     return true;
   }
 
-  // The dual norm of g by bisection on `exceeds`; accurate to 1e-12, used where a few blocks matter.
+  // The dual norm of g by bisection on `exceeds`; accurate to 1e-12, used where a few blocks
+  // matter.
   double dual_norm(const double* g, std::int64_t size) const {
     double hi = 0.0;
     for (std::int64_t c = 0; c < size; ++c) hi += std::fabs(g[c]);
@@ -109,7 +112,8 @@ class PenaltyBlocks {
   // Adds a block at its own central point for the dual vector g (strictly inside the dual ball
   // after adding `shift`), with complementarity mu; or, given weights, near those.
   void add(const BlockShape& general, std::int64_t count, const std::int32_t* cols,
-           const std::int32_t* classes, const double* g, const double* shifts, double mu, const double* weights) {
+           const std::int32_t* classes, const double* g, const double* shifts, double mu,
+           const double* weights) {
     Block blk;
     blk.shape = general.for_size(count);
     blk.begin = n_coordinates();
@@ -148,7 +152,8 @@ class PenaltyBlocks {
   double degree() const {
     double deg = 0.0;
     for (const Block& b : blocks_)
-      deg += (b.has_pairs() ? 2.0 * static_cast<double>(b.end - b.begin) : 0.0) + (b.has_cone() ? 1.0 : 0.0);
+      deg += (b.has_pairs() ? 2.0 * static_cast<double>(b.end - b.begin) : 0.0) +
+             (b.has_cone() ? 1.0 : 0.0);
     return deg;
   }
 
@@ -162,9 +167,7 @@ class PenaltyBlocks {
           delta[c] = d1 / (1.0 + b.shape.quad * d1);
           break;
         }
-        case BlockKind::maximum:
-          scale_maximum(b);
-          break;
+        case BlockKind::maximum: scale_maximum(b); break;
         case BlockKind::euclidean:
           scale_cone(b);
           for (std::int64_t c = b.begin; c < b.end; ++c) delta[c] = b.eta2;
@@ -193,9 +196,7 @@ class PenaltyBlocks {
           h[c] = (c1_[c] / z1_[c] - c2_[c] / z2_[c]) / (1.0 + b.shape.quad * pair_scaling(c));
           break;
         }
-        case BlockKind::maximum:
-          rhs_maximum(b);
-          break;
+        case BlockKind::maximum: rhs_maximum(b); break;
         case BlockKind::euclidean:
           rhs_cone(b, tau, corrector);
           for (std::int64_t c = b.begin; c < b.end; ++c) h[c] = a2_[c];
@@ -245,7 +246,9 @@ class PenaltyBlocks {
           if (dx1_[c] < 0.0) a = std::min(a, -x1_[c] / dx1_[c]);
           if (dx2_[c] < 0.0) a = std::min(a, -x2_[c] / dx2_[c]);
         }
-      if (b.has_cone()) a = std::min(a, cone_step(b.t, b.dt, w.data() + b.begin, dw.data() + b.begin, b.end - b.begin));
+      if (b.has_cone())
+        a = std::min(
+            a, cone_step(b.t, b.dt, w.data() + b.begin, dw.data() + b.begin, b.end - b.begin));
     }
     return a;
   }
@@ -257,7 +260,9 @@ class PenaltyBlocks {
           if (dz1_[c] < 0.0) a = std::min(a, -z1_[c] / dz1_[c]);
           if (dz2_[c] < 0.0) a = std::min(a, -z2_[c] / dz2_[c]);
         }
-      if (b.has_cone()) a = std::min(a, cone_step(b.shape.l2, 0.0, v_.data() + b.begin, dv_.data() + b.begin, b.end - b.begin));
+      if (b.has_cone())
+        a = std::min(a, cone_step(b.shape.l2, 0.0, v_.data() + b.begin, dv_.data() + b.begin,
+                                  b.end - b.begin));
     }
     return a;
   }
@@ -307,8 +312,9 @@ class PenaltyBlocks {
     return total;
   }
 
-  // The conjugate of the blocks with curvature at the dual vector g, one value per coordinate. It is
-  // computed from g and not from the slacks, which follow g only up to their accumulated rounding.
+  // The conjugate of the blocks with curvature at the dual vector g, one value per coordinate. It
+  // is computed from g and not from the slacks, which follow g only up to their accumulated
+  // rounding.
   double conjugate(const double* g) const {
     double total = 0.0;
     for (const Block& b : blocks_) {
@@ -319,8 +325,9 @@ class PenaltyBlocks {
     return total;
   }
 
-  // What the shifts may be worth at the current weights, for the blocks where G itself must lie in the
-  // dual ball (where the penalty has curvature any G will do); unbounded while they are not small.
+  // What the shifts may be worth at the current weights, for the blocks where G itself must lie in
+  // the dual ball (where the penalty has curvature any G will do); unbounded while they are not
+  // small.
   double shift_value() const {
     double total = 0.0;
     for (const Block& b : blocks_) {
@@ -333,9 +340,10 @@ class PenaltyBlocks {
     return total;
   }
 
-  // Weights with the coordinates that complementarity says are zero set to exactly zero: those whose
-  // effect on the scores (|W| times the column's scale) is below their dual slack.
-  void sparse_weights(const double* column_scale, double threshold, std::vector<double>& out) const {
+  // Weights with the coordinates that complementarity says are zero set to exactly zero: those
+  // whose effect on the scores (|W| times the column's scale) is below their dual slack.
+  void sparse_weights(const double* column_scale, double threshold,
+                      std::vector<double>& out) const {
     out.assign(w.begin(), w.end());
     for (const Block& b : blocks_) {
       double scale = 0.0;
@@ -354,7 +362,8 @@ class PenaltyBlocks {
         if (t * scale < threshold * slack) zero(b, out);
       } else if (b.has_pairs()) {
         for (std::int64_t c = b.begin; c < b.end; ++c)
-          if (std::max(x1_[c], x2_[c]) * scale < threshold * std::min(z1_[c], z2_[c]) / b.shape.l1) out[c] = 0.0;
+          if (std::max(x1_[c], x2_[c]) * scale < threshold * std::min(z1_[c], z2_[c]) / b.shape.l1)
+            out[c] = 0.0;
       }
     }
   }
@@ -365,11 +374,14 @@ class PenaltyBlocks {
     std::int64_t begin = 0, end = 0;
     double t = 0.0, dt = 0.0, ht = 0.0, kappa = 0.0, eta2 = 0.0, w0 = 0.0;
     bool has_pairs() const { return shape.kind != BlockKind::euclidean; }
-    bool has_cone() const { return shape.kind == BlockKind::euclidean || shape.kind == BlockKind::sparse; }
+    bool has_cone() const {
+      return shape.kind == BlockKind::euclidean || shape.kind == BlockKind::sparse;
+    }
   };
   std::vector<Block> blocks_;
-  // v: vector part of the cone dual; x, z: the positive pairs; c1, c2: their complementarity targets;
-  // a1, a2: right-hand sides of the pair and cone parts; w1: vector part of the NT scaling point.
+  // v: vector part of the cone dual; x, z: the positive pairs; c1, c2: their complementarity
+  // targets; a1, a2: right-hand sides of the pair and cone parts; w1: vector part of the NT scaling
+  // point.
   std::vector<double> v_, dv_, x1_, x2_, z1_, z2_, dx1_, dx2_, dz1_, dz2_, c1_, c2_, a1_, a2_, w1_;
 
   double pair_scaling(std::int64_t c) const { return x1_[c] / z1_[c] + x2_[c] / z2_[c]; }
@@ -379,9 +391,9 @@ class PenaltyBlocks {
     dx1_[c] = (c1_[c] - x1_[c] * dz) / z1_[c];
     dx2_[c] = (c2_[c] + x2_[c] * dz) / z2_[c];
   }
-  // Of the two slacks t - W and t + W at most one is small. The dual of the large one comes from its
-  // own complementarity, that of the small one from dz1 - dz2 = -dG: the other way round the small
-  // slack's rounding error is divided by itself.
+  // Of the two slacks t - W and t + W at most one is small. The dual of the large one comes from
+  // its own complementarity, that of the small one from dz1 - dz2 = -dG: the other way round the
+  // small slack's rounding error is divided by itself.
   void maximum_directions(const Block& b, std::int64_t c, double dg) {
     if (x1_[c] < x2_[c]) {
       dz2_[c] = (c2_[c] - z2_[c] * (b.dt + dw[c])) / x2_[c];
@@ -400,8 +412,8 @@ class PenaltyBlocks {
     for (std::int64_t c = b.begin; c < b.end; ++c) s += w1_[c] * a[c];
     return s;
   }
-  // dt of the cone from dw. Reading it off dv instead, dt = ht - 2 eta2 w0 (w1 . dv), multiplies the
-  // rounding of dv by |w1|^2, which grows like 1/mu, and throws (t, W) out of the cone.
+  // dt of the cone from dw. Reading it off dv instead, dt = ht - 2 eta2 w0 (w1 . dv), multiplies
+  // the rounding of dv by |w1|^2, which grows like 1/mu, and throws (t, W) out of the cone.
   double cone_radius_direction(const Block& b) const {
     double ss = 0.0, along = 0.0;
     for (std::int64_t c = b.begin; c < b.end; ++c) {
@@ -411,8 +423,8 @@ class PenaltyBlocks {
     return b.ht - 2.0 * b.w0 * along / (1.0 + 2.0 * ss);
   }
   std::array<std::vector<double>*, 21> arrays() {
-    return {&w,    &delta, &vec,   &h,   &dw,  &shift, &v_,   &dv_,  &x1_, &x2_, &z1_,
-            &z2_,  &dx1_,  &dx2_,  &dz1_, &dz2_, &c1_,  &c2_,  &a1_,  &a2_, &w1_};
+    return {&w,   &delta, &vec,  &h,    &dw,   &shift, &v_,  &dv_, &x1_, &x2_, &z1_,
+            &z2_, &dx1_,  &dx2_, &dz1_, &dz2_, &c1_,   &c2_, &a1_, &a2_, &w1_};
   }
   static void zero(const Block& b, std::vector<double>& out) {
     for (std::int64_t c = b.begin; c < b.end; ++c) out[c] = 0.0;
@@ -429,7 +441,8 @@ class PenaltyBlocks {
   void rhs_cone(Block& b, double tau, bool corrector);
   void rhs_sparse(Block& b);
   void split_direction(Block& b, const double* dg);
-  static double cone_step(double t, double dt, const double* w, const double* dw, std::int64_t size);
+  static double cone_step(double t, double dt, const double* w, const double* dw,
+                          std::int64_t size);
 };
 
 }  // namespace sparsvm

@@ -20,9 +20,7 @@ inline void PenaltyBlocks::enter(Block& b, const double* g, double mu) {
       w[c] = x1_[c] - x2_[c];
       break;
     }
-    case BlockKind::maximum:
-      enter_maximum(b, g, mu);
-      break;
+    case BlockKind::maximum: enter_maximum(b, g, mu); break;
     case BlockKind::euclidean: {
       double gg = 0.0;
       for (std::int64_t c = 0; c < size; ++c) gg += g[c] * g[c];
@@ -35,14 +33,12 @@ inline void PenaltyBlocks::enter(Block& b, const double* g, double mu) {
       }
       break;
     }
-    case BlockKind::sparse:
-      enter_sparse(b, g, mu);
-      break;
+    case BlockKind::sparse: enter_sparse(b, g, mu); break;
   }
 }
 
-// z1 + z2 = theta + sqrt(theta^2 + g^2) =: s with theta = mu/t makes all products equal to mu; theta
-// is the root of sum(s) = 1.
+// z1 + z2 = theta + sqrt(theta^2 + g^2) =: s with theta = mu/t makes all products equal to mu;
+// theta is the root of sum(s) = 1.
 inline void PenaltyBlocks::enter_maximum(Block& b, const double* g, double mu) {
   const std::int64_t size = b.end - b.begin;
   double sum = 0.0;
@@ -246,7 +242,8 @@ inline void PenaltyBlocks::split_direction(Block& b, const double* dg) {
 
 // Largest a with (t, w) + a (dt, dw) in the second-order cone: the first positive root of
 // (t + a dt)^2 = |w + a dw|^2.
-inline double PenaltyBlocks::cone_step(double t, double dt, const double* w, const double* dw, std::int64_t size) {
+inline double PenaltyBlocks::cone_step(double t, double dt, const double* w, const double* dw,
+                                       std::int64_t size) {
   double ww = 0.0, dd = 0.0, wd = 0.0;
   for (std::int64_t c = 0; c < size; ++c) {
     ww += w[c] * w[c];
@@ -254,7 +251,8 @@ inline double PenaltyBlocks::cone_step(double t, double dt, const double* w, con
     wd += w[c] * dw[c];
   }
   const double nw = std::sqrt(ww), nd = std::sqrt(dd);
-  const double a = (dt - nd) * (dt + nd), half_b = t * dt - wd, c = std::max((t - nw) * (t + nw), 0.0);
+  const double a = (dt - nd) * (dt + nd), half_b = t * dt - wd,
+               c = std::max((t - nw) * (t + nw), 0.0);
   const double disc = half_b * half_b - a * c;
   if (disc < 0.0) return kUnbounded;
   const double root = std::sqrt(disc);

@@ -14,11 +14,13 @@ class PenaltyLayout {
  public:
   // groups: one index per feature (ignored by the penalties without groups); omega: the factor of
   // each feature, 0 for a feature that is not penalised and therefore belongs to no block.
-  PenaltyLayout(PenaltyKind kind, double l1_ratio, const std::int32_t* groups, std::int64_t n_groups, bool per_class,
-                const double* omega, std::int64_t d, std::int64_t outputs)
+  PenaltyLayout(PenaltyKind kind, double l1_ratio, const std::int32_t* groups,
+                std::int64_t n_groups, bool per_class, const double* omega, std::int64_t d,
+                std::int64_t outputs)
       : outputs_(outputs), inv_omega(d) {
     for (std::int64_t j = 0; j < d; ++j) inv_omega[j] = omega[j] > 0.0 ? 1.0 / omega[j] : 0.0;
-    grouped_ = kind == PenaltyKind::group_l2 || kind == PenaltyKind::group_linf || kind == PenaltyKind::sparse_group;
+    grouped_ = kind == PenaltyKind::group_l2 || kind == PenaltyKind::group_linf ||
+               kind == PenaltyKind::sparse_group;
     joint = grouped_ && !per_class && outputs > 1;
     shape = make_shape(kind, l1_ratio);
     if (!grouped_) n_groups = d;
@@ -52,14 +54,16 @@ class PenaltyLayout {
     const std::int64_t g = joint ? b : b / outputs_;
     for (std::int64_t m = offsets_[g]; m < offsets_[g + 1]; ++m) {
       if (joint)
-        for (std::int64_t o = 0; o < outputs_; ++o) visit(members_[m], static_cast<std::int32_t>(o));
+        for (std::int64_t o = 0; o < outputs_; ++o)
+          visit(members_[m], static_cast<std::int32_t>(o));
       else
         visit(members_[m], static_cast<std::int32_t>(b % outputs_));
     }
   }
 
   // Block b of (G + step*dG)/omega into out; returns its size. dG may be null.
-  std::int64_t values(std::int64_t b, const double* G, const double* dG, double step, double* out) const {
+  std::int64_t values(std::int64_t b, const double* G, const double* dG, double step,
+                      double* out) const {
     std::int64_t size = 0;
     coordinates(b, [&](std::int32_t j, std::int32_t o) {
       const std::size_t at = static_cast<std::size_t>(j) * outputs_ + o;

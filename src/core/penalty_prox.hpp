@@ -33,7 +33,8 @@ class PenaltyProx {
     if (entrywise_kind()) return;
     sort_features(groups, n_groups);
     std::int64_t widest = 0;
-    for (std::int64_t g = 0; g < n_groups; ++g) widest = std::max(widest, first_[g + 1] - first_[g]);
+    for (std::int64_t g = 0; g < n_groups; ++g)
+      widest = std::max(widest, first_[g + 1] - first_[g]);
     alone_ = widest <= 1;
     // Groups of one entry each: every group norm is the absolute value.
     if (alone_ && (per_class_ || outputs_ == 1)) kind_ = PenaltyKind::l1;
@@ -216,14 +217,16 @@ class PenaltyProx {
     }
   }
 
-  void gather(const double* V, const std::int64_t* features, std::int64_t size, std::int64_t width) {
+  void gather(const double* V, const std::int64_t* features, std::int64_t size,
+              std::int64_t width) {
     for (std::int64_t i = 0; i < size; ++i) {
       const double* v = V + features[i] * outputs_;
       for (std::int64_t k = 0; k < width; ++k) gathered_[i * width + k] = v[k];
     }
   }
 
-  void scatter(double* V, const std::int64_t* features, std::int64_t size, std::int64_t width) const {
+  void scatter(double* V, const std::int64_t* features, std::int64_t size,
+               std::int64_t width) const {
     for (std::int64_t i = 0; i < size; ++i) {
       double* v = V + features[i] * outputs_;
       for (std::int64_t k = 0; k < width; ++k) v[k] = gathered_[i * width + k];
@@ -236,8 +239,9 @@ class PenaltyProx {
   bool per_class_, all_ones_ = false, consecutive_ = true;
   bool alone_ = false;  // every feature is a group of its own
   std::vector<double> omega_;
-  std::vector<std::int64_t> first_, order_;  // features of group g: order_[first_[g] .. first_[g+1])
-  std::vector<unsigned char> even_;          // whether ω is one value in the group
+  std::vector<std::int64_t> first_,
+      order_;                        // features of group g: order_[first_[g] .. first_[g+1])
+  std::vector<unsigned char> even_;  // whether ω is one value in the group
   std::vector<double> gathered_, gathered_omega_;
   ProxScratch work_;
   SimplexBatch batch_;

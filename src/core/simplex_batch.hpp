@@ -11,7 +11,8 @@ namespace sparsvm {
 ///
 /// Row by row, the root of a simplex is a chain of additions and unforeseeable branches; side by
 /// side the compiler vectorises it. Measured on baseline x86-64, per row: 22 → 6 ns for 3 entries,
-/// 48 → 11 ns for 5, 114 → 35 ns for 10, 249 → 68 ns for 20. (With 16 lanes GCC unrolls the loops instead.)
+/// 48 → 11 ns for 5, 114 → 35 ns for 10, 249 → 68 ns for 20. (With 16 lanes GCC unrolls the loops
+/// instead.)
 class SimplexBatch {
  public:
   static constexpr int lanes = 32;
@@ -96,9 +97,9 @@ class SimplexBatch {
     }
   }
 
-  /// Newton's method from the left, see threshold.hpp. Each pass takes an entry from the set of some
-  /// row, or all sets are final. Rounding may let a tied entry in and out again; the answer is right
-  /// either way, the bound ends it.
+  /// Newton's method from the left, see threshold.hpp. Each pass takes an entry from the set of
+  /// some row, or all sets are final. Rounding may let a tied entry in and out again; the answer is
+  /// right either way, the bound ends it.
   void theta_by_newton() {
     double count[lanes] = {};
     for (std::int64_t pass = 0; pass <= entries_ && newton_pass(count); ++pass) {

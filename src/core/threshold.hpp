@@ -76,8 +76,8 @@ double pivot_root(const double* z, const double* c, std::int64_t n, double base,
   std::uint64_t state = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
   while (first < end) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    const double pivot = v[first + static_cast<std::int64_t>(
-                                       state % static_cast<std::uint64_t>(end - first))];
+    const double pivot =
+        v[first + static_cast<std::int64_t>(state % static_cast<std::uint64_t>(end - first))];
     double sum_above = 0.0, rate_above = 0.0, rate_equal = 0.0;
     std::int64_t above = first, below = end;  // [first, above) > pivot, [below, end) < pivot
     for (std::int64_t k = first; k < below;) {
@@ -116,8 +116,8 @@ double pivot_root(const double* z, const double* c, std::int64_t n, double base,
 /// `low` must not lie right of the root. Up to 64 entries the few passes of Newton's method beat
 /// the moving of data; beyond, quickselect finds the root in expected linear time and one Newton
 /// pass in index order removes the rounding of its partial sums.
-inline double threshold(const double* z, const double* c, std::int64_t n, double base,
-                        double slope, double low, ProxScratch& work) {
+inline double threshold(const double* z, const double* c, std::int64_t n, double base, double slope,
+                        double low, ProxScratch& work) {
   constexpr std::int64_t few = 64;
   if (c) {
     if (n > few) low = detail::pivot_root<true>(z, c, n, base, slope, low, work);

@@ -1,0 +1,218 @@
+// Where the interior point starts: strictly dual feasible, near the central path.
+// Member functions of InteriorPoint, declared in interior_point.hpp.
+#pragma once
+
+#include "interior_point.hpp"
+
+namespace sparsvm {
+
+// Strictly dual feasible: Y = lambda Z + eps lambda (pi - Z), with pi the class shares, balances
+// every class's flow, and eps keeps X'Y~ inside the ball.
+inline void InteriorPoint::start() {
+  const std::size_t nk = static_cast<std::size_t>(n_) * K_;
+  r_.resize(nk);
+  double total = 0.0, margin_sum = 0.0;
+  std::vector<double> share(K_, 0.0), largest(n_, 0.0);
+  for (int i = 0; i < n_; ++i) {
+    for (int k = 0; k < K_; ++k) {
+      r_[ck(k) + i] = t_.margins[static_cast<std::size_t>(i) * K_ + k];
+      largest[i] = std::max(largest[i], r_[ck(k) + i]);
+    }
+    share[t_.y[i]] += t_.lambda[i];
+    total += t_.lambda[i];
+    margin_sum += t_.lambda[i] * largest[i];
+  }
+  for (double& s : share) s /= total;
+  margin_unit_ = margin_sum > 0.0 ? margin_sum / total : 1.0;
+
+  std::vector<double> centre(nk);  // lambda (pi - Z), sample-major
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < K_; ++k)
+      centre[static_cast<std::size_t>(i) * K_ + k] = t_.lambda[i] * (share[k] - (t_.y[i] == k));
+  in_set_.assign(layout_.n_blocks(), 0);
+  column_of_.assign(d_, -1);
+  start_dual(centre);
+  first_Y_ = Y_;
+  xi_.assign(n_, 0.0);
+  U_.resize(nk);
+  b_.assign(system_.n_free(), 0.0);
+  double mass = 0.0;
+  for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
+  system_.proximal = kProximal * mass;
+  const bool warm = t_.start_dual != nullptr;
+  if (warm) {
+    mu_ = kWarmSlack * margin_unit_ * mass / static_cast<double>(nk);
+    if (!quadratic_) open_working_set();
+    warm_free_coefficients();
+  }
+  start_slacks(warm ? kWarmSlack : 1.0);
+  if (!warm && !quadratic_) open_working_set();
+  // The zero model is the first candidate: it is the optimum of a problem without margins.
+  sparse_.primal = margin_sum;
+  sparse_.values.assign(blocks_.n_coordinates(), 0.0);
+  sparse_.b.assign(b_.size(), 0.0);
+  sparse_.zero = true;
+}
+
+// xi above every margin by a multiple of the margins' size.
+inline void InteriorPoint::start_slacks(double above) {
+  scores(blocks_.w, b_, Y_, S_);
+  double sum = 0.0;
+  for (int i = 0; i < n_; ++i) {
+    double top = -std::numeric_limits<double>::infinity();
+    for (int k = 0; k < K_; ++k) top = std::max(top, r_[ck(k) + i] + S_[ck(k) + i]);
+    xi_[i] = top + above * margin_unit_;
+    for (int k = 0; k < K_; ++k) {
+      U_[ck(k) + i] = xi_[i] - r_[ck(k) + i] - S_[ck(k) + i];
+      sum += U_[ck(k) + i] * Y_[ck(k) + i];
+    }
+  }
+  mu_ = sum / static_cast<double>(Y_.size());
+  // Samples or classes of tiny weight would start far off the central path and block every step.
+  for (std::size_t a = 0; a < Y_.size(); ++a) U_[a] = std::max(U_[a], kCentrality * mu_ / Y_[a]);
+}
+
+// Intercepts and unpenalised weights of the warm start, in centred columns and relative to the
+// class that carries none.
+inline void InteriorPoint::warm_free_coefficients() {
+  std::vector<double> all(static_cast<std::size_t>(outputs_) * system_.q(), 0.0);
+  const int first = t_.intercept ? 1 : 0;
+  for (int o = 0; o < outputs_; ++o) {
+    double* row = all.data() + static_cast<std::size_t>(o) * system_.q();
+    if (t_.intercept) {
+      row[0] = t_.start_intercept[o];
+      for (std::int64_t j = 0; j < d_; ++j)
+        row[0] += mean_[j] * t_.start_weights[static_cast<std::size_t>(j) * outputs_ + o];
+    }
+    for (std::size_t f = 0; f < free_features_.size(); ++f)
+      row[first + f] =
+          t_.start_weights[static_cast<std::size_t>(free_features_[f]) * outputs_ + o] *
+          free_scale_[f];
+  }
+  for (int k = shift_class_; k < K_; ++k) {
+    if (!system_.has_free(k)) continue;
+    for (int f = 0; f < system_.q(); ++f) {
+      const double reference =
+          outputs_ > 1 ? all[static_cast<std::size_t>(outputs_ - 1) * system_.q() + f] : 0.0;
+      b_[system_.free_offset(k) + f] =
+          all[static_cast<std::size_t>(k - shift_class_) * system_.q() + f] - reference;
+    }
+  }
+}
+
+// The largest fraction, up to a cap, of the direction priced in dG_ that leaves every block that is
+// not on its boundary already strictly inside.
+inline double InteriorPoint::feasible_fraction(double cap) {
+  if (quadratic_) return cap;
+  double eps = cap;
+  std::vector<double> g(layout_.largest_block());
+  for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+    const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+    if (size == 0 || layout_.shape.exceeds(g.data(), size, 0.9)) continue;
+    while (eps > 0.0) {
+      layout_.values(b, G_.data(), dG_.data(), eps, g.data());
+      if (!layout_.shape.exceeds(g.data(), size, 0.95)) break;
+      monitor_.poll();
+      eps = t_.tilt ? 0.5 * eps
+                    : std::min(0.999 * eps, eps * 0.949 / layout_.shape.dual_norm(g.data(), size));
+    }
+  }
+  return eps;
+}
+
+inline double InteriorPoint::start_fraction(const std::vector<double>& direction) {
+  return feasible_fraction(quadratic_ ? std::min(0.9, best_quadratic_fraction(direction)) : 0.9);
+}
+
+// The fraction of the direction priced in dG_ with the best dual value under a quadratic penalty.
+inline double InteriorPoint::best_quadratic_fraction(const std::vector<double>& direction) const {
+  const double gain = margin_gain(direction);
+  double square = 0.0;
+  for (std::int64_t j = 0; j < d_; ++j)
+    for (int o = 0; o < outputs_; ++o) {
+      const double g = dG_[static_cast<std::size_t>(j) * outputs_ + o] * layout_.inv_omega[j];
+      square += g * g;
+    }
+  return gain > 0.0 && square > 0.0 ? gain / square : 0.9;
+}
+
+// With few features and a tiny alpha, X'Y~ would leave the ball long before Y is anywhere near the
+// flows of the optimum. Pulls the centre towards X'Y~ = 0 by damped Newton steps on its equalities.
+inline std::vector<double> InteriorPoint::flows_across_features(const std::vector<double>& centre) {
+  std::vector<double> columns;
+  std::vector<std::int32_t> all(static_cast<std::size_t>(d_));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<double> X(static_cast<std::size_t>(n_) * d_);
+  t_.design.gather_columns(all.data(), d_, X.data());
+  if (t_.intercept) columns.assign(n_, 1.0);
+  for (std::int64_t j = 0; j < d_; ++j) {
+    double* x = X.data() + static_cast<std::size_t>(j) * n_;
+    centre_column(static_cast<std::int32_t>(j), x);
+    double sum = 0.0;
+    for (int i = 0; i < n_; ++i) sum += x[i] * x[i];
+    const double scale = std::sqrt(sum / n_);
+    if (scale > 0.0)
+      for (int i = 0; i < n_; ++i) columns.push_back(x[i] / scale);
+  }
+  std::vector<double> Y(centre.size()), direction(centre.size());
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < K_; ++k)
+      Y[ck(k) + i] =
+          t_.lambda[i] * (t_.y[i] == k) + 0.9 * centre[static_cast<std::size_t>(i) * K_ + k];
+  Equalities equalities(*this, std::move(columns));
+  for (int round = 0; round < 8; ++round)
+    if (!equalities.approach(Y)) break;
+  for (int k = 0; k < K_; ++k) {
+    signed_column(Y, k, signed_);
+    for (int i = 0; i < n_; ++i) direction[static_cast<std::size_t>(i) * K_ + k] = signed_[i];
+  }
+  return direction;
+}
+
+inline double InteriorPoint::margin_gain(const std::vector<double>& direction) const {
+  double gain = 0.0;
+  for (std::size_t a = 0; a < direction.size(); ++a) gain += direction[a] * t_.margins[a];
+  return gain;
+}
+
+inline void InteriorPoint::start_dual(std::vector<double>& direction) {
+  G_.assign(static_cast<std::size_t>(d_) * outputs_, 0.0);
+  dG_.resize(G_.size());
+  if (t_.tilt)
+    for (std::size_t a = 0; a < G_.size(); ++a) G_[a] = -t_.tilt[a];
+  price(direction.data());
+  double eps = start_fraction(direction);
+  if (!t_.start_dual && !t_.tilt && across_features_ && eps < kFewFlows && 2 * d_ <= n_) {
+    std::vector<double> other = flows_across_features(direction);
+    price(other.data());
+    const double fraction = start_fraction(other);
+    if (fraction * margin_gain(other) > eps * margin_gain(direction)) {
+      direction = std::move(other);
+      eps = fraction;
+    } else {
+      price(direction.data());
+    }
+  }
+  if (t_.start_dual) {
+    for (int i = 0; i < n_; ++i) {
+      const std::size_t row = static_cast<std::size_t>(i) * K_;
+      double off = 0.0;
+      for (int k = 0; k < K_; ++k) {
+        const double y = t_.y[i] == k ? 0.0 : t_.start_dual[row + k];
+        direction[row + k] = kWarmMix * eps * direction[row + k] + (1.0 - kWarmMix) * y;
+        off += (1.0 - kWarmMix) * y;
+      }
+      direction[row + t_.y[i]] -= off;
+    }
+    price(direction.data());
+    eps = feasible_fraction(1.0);
+  }
+  Y_.resize(direction.size());
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < K_; ++k)
+      Y_[ck(k) + i] =
+          t_.lambda[i] * (t_.y[i] == k) + eps * direction[static_cast<std::size_t>(i) * K_ + k];
+  for (std::size_t a = 0; a < G_.size(); ++a) G_[a] += eps * dG_[a];
+}
+
+}  // namespace sparsvm

@@ -1,0 +1,189 @@
+// One Newton step of the interior point: Mehrotra's predictor and corrector.
+// Member functions of InteriorPoint, declared in interior_point.hpp.
+#pragma once
+
+#include "interior_point.hpp"
+
+namespace sparsvm {
+
+inline double InteriorPoint::average_complementarity() const {
+  double sum = blocks_.complementarity();
+  for (std::size_t a = 0; a < Y_.size(); ++a) sum += Y_[a] * U_[a];
+  return sum / (static_cast<double>(Y_.size()) + blocks_.degree());
+}
+
+inline void InteriorPoint::residuals() {
+  rho_.resize(Y_.size());
+  rhs_.resize(Y_.size(), n_, system_.n_free());
+  for (int k = 0; k < K_; ++k)
+    for (int i = 0; i < n_; ++i) {
+      const std::size_t a = ck(k) + i;
+      rho_[a] = xi_[i] - r_[a] - S_[a] - U_[a];
+    }
+  for (int i = 0; i < n_; ++i) {
+    double sum = 0.0;
+    for (int k = 0; k < K_; ++k) sum += Y_[ck(k) + i];
+    rhs_.xi[i] = t_.lambda[i] - sum;
+  }
+  for (int k = 0; k < K_; ++k) {
+    if (!system_.has_free(k)) continue;
+    signed_column(Y_, k, signed_);
+    gemv('T', n_, system_.q(), -1.0, system_.free_columns(), n_, signed_.data(), 1, 0.0,
+         rhs_.b.data() + system_.free_offset(k), 1);
+  }
+}
+
+// dg_ = the working set's coordinates of X' (class-major n x K array).
+inline void InteriorPoint::transposed_coordinates(const double* Y) {
+  const int m = static_cast<int>(features_.size());
+  gmat_.resize(static_cast<std::size_t>(m) * K_);
+  dg_.resize(blocks_.n_coordinates());
+  if (m > 0) gemm('T', 'N', m, K_, n_, 1.0, Xw_.data(), n_, Y, n_, 0.0, gmat_.data(), m);
+  for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
+    dg_[c] = gmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]];
+}
+
+// dg_ = the working set's coordinates of G, from Y itself.
+inline void InteriorPoint::signed_coordinates() {
+  std::vector<double> all(Y_.size());
+  for (int k = 0; k < K_; ++k) {
+    signed_column(Y_, k, signed_);
+    std::copy(signed_.begin(), signed_.end(), all.begin() + ck(k));
+  }
+  transposed_coordinates(all.data());
+  if (t_.tilt)
+    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) dg_[c] -= tilt_of(c);
+}
+
+// What the solve left of the row sums would add up in Y~ over the iterations.
+inline void InteriorPoint::exact_row_sums(const NewtonVector& rhs, NewtonVector& step) const {
+  for (int i = 0; i < n_; ++i) {
+    double others = 0.0;
+    for (int k = 0; k < K_; ++k)
+      if (k != t_.y[i]) others += step.y[ck(k) + i];
+    step.y[ck(t_.y[i]) + i] = rhs.xi[i] - others;
+  }
+}
+
+// Newton direction for complementarity tau; fills dir_, dU_ and the blocks' directions.
+inline void InteriorPoint::direction(double tau, bool corrector) {
+  blocks_.compute_rhs(tau, corrector);
+  const int m = static_cast<int>(features_.size());
+  c_.resize(Y_.size());
+  if (m > 0) {
+    // X (h + D shift), class by class
+    wmat_.assign(static_cast<std::size_t>(m) * K_, 0.0);
+    for (std::int64_t b = 0; b < blocks_.size(); ++b) {
+      double along = 0.0;
+      for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c)
+        along += blocks_.vec[c] * blocks_.shift[c];
+      for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c)
+        wmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]] =
+            blocks_.h[c] + blocks_.delta[c] * blocks_.shift[c] +
+            blocks_.kappa(b) * along * blocks_.vec[c];
+    }
+    gemm('N', 'N', n_, K_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0, rhs_.y.data(), n_);
+  } else {
+    std::fill(rhs_.y.begin(), rhs_.y.end(), 0.0);
+  }
+  for (std::size_t a = 0; a < Y_.size(); ++a) {
+    c_[a] = tau - U_[a] * Y_[a] - (corrector ? dU_[a] * dir_.y[a] : 0.0);
+    rhs_.y[a] += c_[a] / Y_[a] - rho_[a];
+  }
+  solve_residual_ = system_.solve(rhs_, dir_);
+  exact_row_sums(rhs_, dir_);
+  dU_.resize(Y_.size());
+  for (std::size_t a = 0; a < Y_.size(); ++a) dU_[a] = (c_[a] - U_[a] * dir_.y[a]) / Y_[a];
+  transposed_coordinates(dir_.y.data());
+  blocks_.recover(dg_.data());
+}
+
+inline double InteriorPoint::ratio(const std::vector<double>& x, const std::vector<double>& dx,
+                                   double a) const {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (dx[i] < 0.0 && x[i] + a * dx[i] <= 0.0) a = std::min(a, -x[i] / dx[i]);
+  return a;
+}
+
+// Factors and computes the affine direction, regularising more while the solve is inaccurate.
+inline bool InteriorPoint::predict() {
+  double best = std::numeric_limits<double>::infinity(), best_level = kMinRegularisation;
+  system_.regularisation = std::max(kMinRegularisation, 1e-2 * system_.regularisation);
+  for (;;) {
+    if (system_.factor()) {
+      direction(0.0, false);
+      if (solve_residual_ <= kAccurate) return true;
+      if (solve_residual_ < best) {
+        best = solve_residual_;
+        best_level = system_.regularisation;
+      }
+    }
+    if (system_.regularisation >= kMaxRegularisation) break;
+    system_.regularisation *= 1e2;
+  }
+  system_.regularisation = best_level;
+  if (!std::isfinite(best) || !system_.factor()) return false;
+  direction(0.0, false);
+  return true;
+}
+
+inline std::pair<double, double> InteriorPoint::step_lengths() const {
+  const double ap =
+      std::min(1.0, kStepFraction * std::min(ratio(U_, dU_, 2.0), blocks_.max_primal_step()));
+  const double ad =
+      std::min(1.0, kStepFraction * std::min(ratio(Y_, dir_.y, 2.0), blocks_.max_dual_step()));
+  return {ap, ad};
+}
+
+inline bool InteriorPoint::iterate(int it) {
+  mu_ = average_complementarity();
+  blocks_.compute_scaling();
+  system_.assemble(blocks_, Xw_.data(), layout_.joint,
+                   quadratic_ || (layout_.joint && layout_.shape.kind == BlockKind::euclidean),
+                   U_.data(), Y_.data());
+  monitor_.poll();
+  if (!predict()) return false;
+  monitor_.poll();
+
+  double ap = std::min(ratio(U_, dU_, 1.0), blocks_.max_primal_step());
+  double ad = std::min(ratio(Y_, dir_.y, 1.0), blocks_.max_dual_step());
+  double after = blocks_.complementarity(ap, ad);
+  for (std::size_t a = 0; a < Y_.size(); ++a)
+    after += (Y_[a] + ad * dir_.y[a]) * (U_[a] + ap * dU_[a]);
+  after /= static_cast<double>(Y_.size()) + blocks_.degree();
+  const double sigma = std::pow(std::clamp(after / mu_, 0.0, 1.0), 3);
+  direction(sigma * mu_, true);
+
+  std::tie(ap, ad) = step_lengths();
+  if (std::min(ap, ad) < kShortStep) {
+    // Far off the central path the second-order terms mislead: a plain centring step then.
+    direction(std::max(sigma, 0.5) * mu_, false);
+    std::tie(ap, ad) = step_lengths();
+  }
+  std::vector<std::int64_t> entering;
+  if (!quadratic_ && !polishing_) ad = limit_by_outsiders(ad, entering);
+  if (!std::isfinite(ap) || !std::isfinite(ad)) return false;
+  stuck_ = std::max(ap, ad) < 1e-4 ? stuck_ + 1 : 0;
+  if (stuck_ >= 4) return false;
+  advance(ap, ad);
+  mu_ = average_complementarity();
+  if (!quadratic_ && !polishing_) {
+    collect_near(it < 4 ? 0.9 : 0.98, entering);
+    add_blocks(entering);
+  }
+  return true;
+}
+
+inline void InteriorPoint::advance(double ap, double ad) {
+  blocks_.step(ap, ad);
+  for (std::size_t a = 0; a < Y_.size(); ++a) {
+    U_[a] += ap * dU_[a];
+    Y_[a] += ad * dir_.y[a];
+  }
+  for (int i = 0; i < n_; ++i) xi_[i] += ap * dir_.xi[i];
+  for (std::size_t j = 0; j < b_.size(); ++j) b_[j] += ap * dir_.b[j];
+  if (!quadratic_ && !polishing_)
+    for (std::size_t a = 0; a < G_.size(); ++a) G_[a] += ad * dG_[a];
+}
+
+}  // namespace sparsvm

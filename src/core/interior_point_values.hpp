@@ -1,0 +1,167 @@
+// Primal and dual values of the interior point's iterates, the points worth keeping, and when to
+// stop. Member functions of InteriorPoint, declared in interior_point.hpp.
+#pragma once
+
+#include "interior_point.hpp"
+
+namespace sparsvm {
+
+inline void InteriorPoint::record(int it) {
+  const Candidate& point = best();
+  const auto nonzeros = point.values.size() - static_cast<std::size_t>(std::count(
+                                                  point.values.begin(), point.values.end(), 0.0));
+  monitor_.record(it, unit_ * point.primal, unit_ * (point.primal - best_dual_),
+                  static_cast<std::int64_t>(nonzeros));
+}
+
+// Column k of Y~. The true class gets minus the sum of the others: reading Y - lambda there would
+// cancel all digits when alpha is tiny and lambda huge.
+inline void InteriorPoint::signed_column(const std::vector<double>& Y, int k,
+                                         std::vector<double>& out) const {
+  out.resize(n_);
+  for (int i = 0; i < n_; ++i) {
+    if (t_.y[i] != k) {
+      out[i] = Y[ck(k) + i];
+      continue;
+    }
+    double sum = 0.0;
+    for (int l = 0; l < K_; ++l)
+      if (l != k) sum += Y[ck(l) + i];
+    out[i] = -sum;
+  }
+}
+
+// Scores of the given coordinate values and free coefficients, class-major.
+inline void InteriorPoint::scores(const std::vector<double>& values, const std::vector<double>& b,
+                                  const std::vector<double>& Y, std::vector<double>& S) {
+  const int m = static_cast<int>(features_.size());
+  S.assign(static_cast<std::size_t>(n_) * K_, 0.0);
+  if (m > 0) {
+    wmat_.assign(static_cast<std::size_t>(m) * K_, 0.0);
+    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
+      wmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]] = values[c];
+    gemm('N', 'N', n_, K_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0, S.data(), n_);
+  }
+  for (int k = 0; k < K_; ++k) {
+    if (quadratic_ && !pinned(k)) {
+      signed_column(Y, k, signed_);
+      symv('U', n_, -1.0, gram_.data(), n_, signed_.data(), 1, 1.0, S.data() + ck(k), 1);
+      if (t_.tilt)
+        for (int i = 0; i < n_; ++i) S[ck(k) + i] += tilt_scores_[ck(k) + i];
+    }
+    if (system_.has_free(k))
+      gemv('N', n_, system_.q(), 1.0, system_.free_columns(), n_, b.data() + system_.free_offset(k),
+           1, 1.0, S.data() + ck(k), 1);
+  }
+}
+
+inline double InteriorPoint::hinge(const std::vector<double>& S) const {
+  double total = 0.0;
+  for (int i = 0; i < n_; ++i) {
+    double top = -std::numeric_limits<double>::infinity();
+    for (int k = 0; k < K_; ++k) top = std::max(top, r_[ck(k) + i] + S[ck(k) + i]);
+    total += t_.lambda[i] * (top - S[ck(t_.y[i]) + i]);
+  }
+  return total;
+}
+
+inline double InteriorPoint::tilt_value(const std::vector<double>& values) const {
+  if (!t_.tilt || quadratic_) return 0.0;
+  double total = 0.0;
+  for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) total += tilt_of(c) * values[c];
+  return total;
+}
+
+inline double InteriorPoint::tilt_of(std::int64_t c) const {
+  const std::int32_t j = features_[blocks_.col[c]];
+  return t_.tilt[static_cast<std::size_t>(j) * outputs_ + blocks_.cls[c] - shift_class_] *
+         layout_.inv_omega[j];
+}
+
+// sum_k Y~_k' (X X') Y~_k / 2 of the quadratic penalty, and Y~ . (X V) for its tilt.
+inline std::pair<double, double> InteriorPoint::quadratic_terms(const std::vector<double>& Y) {
+  if (!quadratic_) return {0.0, 0.0};
+  double square = 0.0, linear = 0.0;
+  std::vector<double> yt, ky(n_);
+  for (int k = shift_class_; k < K_; ++k) {
+    signed_column(Y, k, yt);
+    symv('U', n_, 1.0, gram_.data(), n_, yt.data(), 1, 0.0, ky.data(), 1);
+    for (int i = 0; i < n_; ++i) square += yt[i] * ky[i];
+    if (t_.tilt)
+      for (int i = 0; i < n_; ++i) linear += yt[i] * tilt_scores_[ck(k) + i];
+  }
+  return {0.5 * square, linear};
+}
+
+// The conjugate of an elastic net at the current dual point (zero for norms).
+inline double InteriorPoint::conjugate() {
+  if (layout_.shape.quad <= 0.0) return 0.0;
+  signed_coordinates();
+  return blocks_.conjugate(dg_.data());
+}
+
+// What the residuals of the dual's equalities may be worth at the current multipliers. They vanish
+// with the first full step, and this keeps the dual value from being trusted before.
+inline double InteriorPoint::infeasibility() {
+  residuals();
+  double total = 0.0;
+  for (int i = 0; i < n_; ++i) total += std::fabs(rhs_.xi[i] * xi_[i]);
+  double mass = 0.0;
+  for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
+  for (std::size_t j = 0; j < b_.size(); ++j) {
+    if (std::fabs(rhs_.b[j]) > 1e-8 * mass) return std::numeric_limits<double>::infinity();
+    total += std::fabs(rhs_.b[j] * b_[j]);
+  }
+  return total;
+}
+
+inline void InteriorPoint::evaluate() {
+  scores(blocks_.w, b_, Y_, S_);
+  const auto [square, linear] = quadratic_terms(Y_);
+  double dual = -(square - linear + 0.5 * tilt_norm_) - conjugate();
+  for (std::size_t a = 0; a < Y_.size(); ++a) dual += Y_[a] * r_[a];
+  dual -= infeasibility() + blocks_.shift_value();
+  // As long as no dual value can be trusted, the latest point is the best guess.
+  if (!polishing_ && (dual > best_dual_ || !std::isfinite(best_dual_))) {
+    best_dual_ = dual;
+    best_Y_ = Y_;
+  }
+  const double primal =
+      hinge(S_) + square - 0.5 * tilt_norm_ + blocks_.value(blocks_.w) - tilt_value(blocks_.w);
+  consider(dense_, blocks_.w, primal);
+  if (quadratic_ || polishing_) {
+    consider(sparse_, blocks_.w, primal);
+  } else if (primal - best_dual_ < 0.1 * std::fabs(primal)) {
+    blocks_.sparse_weights(column_scale_.data(), 1.0, trial_);
+    scores(trial_, b_, Y_, trial_scores_);
+    consider(sparse_, trial_, hinge(trial_scores_) + blocks_.value(trial_) - tilt_value(trial_));
+  }
+}
+
+inline void InteriorPoint::consider(Candidate& best, const std::vector<double>& values,
+                                    double primal) const {
+  if (!(primal < best.primal)) return;
+  best.primal = primal;
+  best.values = values;
+  best.b = b_;
+  best.zero = false;
+  if (quadratic_) best.Y = Y_;
+}
+
+// The interior point itself has been there for a while; what is missing is a sparse point as good.
+inline bool InteriorPoint::settled(double tol) {
+  if (quadratic_ || dense_.primal - best_dual_ > 0.1 * tol * std::fabs(dense_.primal)) return false;
+  return ++settled_for_ > kSettled;
+}
+
+// Rounding ends the progress of an ill-conditioned problem; going on would only cost time.
+inline bool InteriorPoint::no_progress(int it) {
+  const double gap = best().primal - best_dual_;
+  if (!(gap > 0.9 * last_gap_)) {
+    last_gap_ = gap;
+    last_progress_ = it;
+  }
+  return it - last_progress_ > kPatience;
+}
+
+}  // namespace sparsvm

@@ -1,0 +1,141 @@
+// Which penalty blocks are in the interior point's working set, and how those outside limit the
+// dual step. Member functions of InteriorPoint, declared in interior_point.hpp.
+#pragma once
+
+#include "interior_point.hpp"
+
+namespace sparsvm {
+
+inline void InteriorPoint::open_working_set() {
+  const std::int64_t blocks = layout_.n_blocks();
+  std::vector<double> g(layout_.largest_block());
+  std::vector<std::pair<double, std::int64_t>> ranked;
+  std::vector<std::int64_t> forced;
+  ranked.reserve(blocks);
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+    if (size == 0) continue;
+    const double norm = layout_.shape.dual_norm(g.data(), size);
+    if (norm >= 0.95 || (t_.start_weights && starts_nonzero(b)))
+      forced.push_back(b);
+    else
+      ranked.emplace_back(norm, b);
+  }
+  const std::int64_t width =
+      std::max<std::int64_t>(1, layout_.largest_block() / (layout_.joint ? outputs_ : 1));
+  const std::int64_t per_class = std::max<std::int64_t>(10, 4 * n_ / width);
+  const auto wanted = std::min<std::int64_t>(
+      static_cast<std::int64_t>(ranked.size()),
+      layout_.joint ? std::max<std::int64_t>(10, 2 * n_ / width) : per_class * outputs_);
+  std::nth_element(ranked.begin(), ranked.begin() + wanted, ranked.end(),
+                   [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  for (std::int64_t w = 0; w < wanted; ++w) forced.push_back(ranked[w].second);
+  std::sort(forced.begin(), forced.end());
+  add_blocks(forced, true);
+}
+
+inline bool InteriorPoint::starts_nonzero(std::int64_t b) const {
+  bool any = false;
+  layout_.coordinates(b, [&](std::int32_t j, std::int32_t o) {
+    any = any || t_.start_weights[static_cast<std::size_t>(j) * outputs_ + o] != 0.0;
+  });
+  return any;
+}
+
+inline void InteriorPoint::add_blocks(const std::vector<std::int64_t>& list, bool opening) {
+  std::vector<std::int32_t> fresh;
+  for (std::int64_t b : list)
+    layout_.coordinates(b, [&](std::int32_t j, std::int32_t) {
+      if (column_of_[j] >= 0) return;
+      column_of_[j] = static_cast<std::int32_t>(features_.size());
+      features_.push_back(j);
+      fresh.push_back(j);
+    });
+  const std::size_t old = Xw_.size();
+  Xw_.resize(old + fresh.size() * n_);
+  gather(fresh, Xw_.data() + old);
+  for (std::size_t c = 0; c < fresh.size(); ++c) {
+    double sum = 0.0;
+    for (int i = 0; i < n_; ++i) sum += Xw_[old + c * n_ + i] * Xw_[old + c * n_ + i];
+    column_scale_.push_back(std::sqrt(sum / n_) / margin_unit_);
+  }
+  std::vector<double> g(layout_.largest_block()), shift(layout_.largest_block()), weights;
+  std::vector<std::int32_t> cols, classes;
+  for (std::int64_t b : list) {
+    cols.clear();
+    classes.clear();
+    weights.clear();
+    layout_.coordinates(b, [&](std::int32_t j, std::int32_t o) {
+      cols.push_back(column_of_[j]);
+      classes.push_back(o + shift_class_);
+      // Opening blocks start at zero: their own centre depends on the scale of the columns.
+      if (opening)
+        weights.push_back(t_.start_weights
+                              ? t_.start_weights[static_cast<std::size_t>(j) * outputs_ + o] *
+                                    t_.omega[j]
+                              : 0.0);
+    });
+    const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+    std::fill(shift.begin(), shift.end(), 0.0);
+    if (layout_.shape.exceeds(g.data(), size, 1.0 - 1e-9)) {
+      const double pull = 0.5 / layout_.shape.dual_norm(g.data(), size) - 1.0;
+      for (std::int64_t c = 0; c < size; ++c) shift[c] = pull * g[c];
+    }
+    blocks_.add(layout_.shape, size, cols.data(), classes.data(), g.data(), shift.data(), mu_,
+                weights.empty() ? nullptr : weights.data());
+    in_set_[b] = 1;
+  }
+}
+
+// The dual step that keeps the blocks outside the working set inside their ball; those that limit
+// it are told to enter.
+inline double InteriorPoint::limit_by_outsiders(double ad, std::vector<std::int64_t>& entering) {
+  sample_major_.resize(Y_.size());
+  for (int i = 0; i < n_; ++i)
+    for (int k = 0; k < K_; ++k)
+      sample_major_[static_cast<std::size_t>(i) * K_ + k] = dir_.y[ck(k) + i];
+  price(sample_major_.data());
+  std::vector<double> g(layout_.largest_block());
+  double limit = ad;
+  for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+    if (in_set_[b]) continue;
+    const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), ad, g.data());
+    if (size == 0 || !layout_.shape.exceeds(g.data(), size, 1.0)) continue;
+    entering.push_back(b);
+    double lo = 0.0, hi = ad;
+    for (int bis = 0; bis < 40; ++bis) {
+      const double mid = 0.5 * (lo + hi);
+      layout_.values(b, G_.data(), dG_.data(), mid, g.data());
+      (layout_.shape.exceeds(g.data(), size, 1.0) ? hi : lo) = mid;
+    }
+    limit = std::min(limit, 0.95 * lo);
+  }
+  return limit;
+}
+
+inline void InteriorPoint::collect_near(double threshold, std::vector<std::int64_t>& entering) {
+  std::vector<double> g(layout_.largest_block());
+  for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+    if (in_set_[b]) continue;
+    const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+    if (size > 0 && layout_.shape.exceeds(g.data(), size, threshold)) entering.push_back(b);
+  }
+  std::sort(entering.begin(), entering.end());
+  entering.erase(std::unique(entering.begin(), entering.end()), entering.end());
+  // A poor direction may drive very many blocks to the boundary at once; the worst come first.
+  const std::size_t limit = static_cast<std::size_t>(4 * n_ + 50);
+  if (entering.size() <= limit) return;
+  std::vector<std::pair<double, std::int64_t>> ranked;
+  for (std::int64_t b : entering) {
+    const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+    ranked.emplace_back(-layout_.shape.dual_norm(g.data(), size), b);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  entering.clear();
+  for (std::size_t e = 0; e < limit; ++e) entering.push_back(ranked[e].second);
+  std::sort(entering.begin(), entering.end());
+}
+
+}  // namespace sparsvm
