@@ -153,11 +153,11 @@ class InteriorPoint {
   struct Candidate {
     double primal = std::numeric_limits<double>::infinity();
     std::vector<double> values, b, Y;  // Y defines the weights of a quadratic penalty
-    bool zero = false;                 // the model without any weight
+    double scale = 1.0;                // of all weights and free coefficients
   };
   Candidate dense_, sparse_;
   double best_dual_ = -std::numeric_limits<double>::infinity();
-  std::vector<double> best_Y_, first_Y_, trial_, trial_scores_;
+  std::vector<double> best_Y_, first_Y_, trial_, trial_scores_, scaled_values_;
 
   class Equalities;  // interior_point_equalities.hpp
 
@@ -202,14 +202,18 @@ class InteriorPoint {
   void signed_column(const std::vector<double>& Y, int k, std::vector<double>& out) const;
   void scores(const std::vector<double>& values, const std::vector<double>& b,
               const std::vector<double>& Y, std::vector<double>& S);
-  double hinge(const std::vector<double>& S) const;
+  double hinge(const std::vector<double>& S, double scale) const;
   double tilt_value(const std::vector<double>& values) const;
   double tilt_of(std::int64_t c) const;
   std::pair<double, double> quadratic_terms(const std::vector<double>& Y);
+  double exact_quadratic_scores();
   double conjugate();
   double infeasibility();
   void evaluate();
-  void consider(Candidate& best, const std::vector<double>& values, double primal) const;
+  void consider(Candidate& best, const std::vector<double>& values, const std::vector<double>& S,
+                double square);
+  void keep(Candidate& best, const std::vector<double>& values, double scale, double primal) const;
+  double separating_scale(const std::vector<double>& S) const;
   bool settled(double tol);
   bool no_progress(int it);
 
@@ -232,7 +236,7 @@ class InteriorPoint {
   void project_dual();
   void export_dual(InteriorPointResult& out) const;
   void export_point(const Candidate& point, InteriorPointResult& out);
-  void export_quadratic(const Candidate& point, InteriorPointResult& out);
+  void quadratic_weights(const std::vector<double>& Y, std::vector<double>& W);
 };
 
 }  // namespace sparsvm

@@ -96,7 +96,7 @@ inline void InteriorPoint::export_point(const Candidate& point, InteriorPointRes
   out.weights.assign(static_cast<std::size_t>(d_) * outputs_, 0.0);
   out.intercept.assign(outputs_, 0.0);
   if (quadratic_) {
-    if (!point.zero) export_quadratic(point, out);
+    if (point.scale != 0.0) quadratic_weights(point.Y, out.weights);
   } else {
     for (std::size_t c = 0; c < point.values.size(); ++c) {
       const std::int32_t j = features_[blocks_.col[c]];
@@ -113,24 +113,28 @@ inline void InteriorPoint::export_point(const Candidate& point, InteriorPointRes
       out.weights[static_cast<std::size_t>(free_features_[f]) * outputs_ + k - shift_class_] =
           b[first + f] / free_scale_[f];
   }
+  for (double& w : out.weights) w *= point.scale;
+  for (double& b : out.intercept) b *= point.scale;
   if (t_.intercept)
     for (std::int64_t j = 0; j < d_; ++j)
       for (int o = 0; o < outputs_; ++o)
         out.intercept[o] -= mean_[j] * out.weights[static_cast<std::size_t>(j) * outputs_ + o];
 }
 
-inline void InteriorPoint::export_quadratic(const Candidate& point, InteriorPointResult& out) {
-  std::vector<double> yt(out.dual.size());
+// W = (V - X'Y~) / omega^2, the weights that a dual point stands for under a quadratic penalty.
+inline void InteriorPoint::quadratic_weights(const std::vector<double>& Y, std::vector<double>& W) {
+  std::vector<double> yt(Y.size());
   for (int k = 0; k < K_; ++k) {
-    signed_column(point.Y, k, signed_);
+    signed_column(Y, k, signed_);
     for (int i = 0; i < n_; ++i) yt[static_cast<std::size_t>(i) * K_ + k] = signed_[i];
   }
   price(yt.data());
+  W.resize(dG_.size());
   for (std::int64_t j = 0; j < d_; ++j)
     for (int o = 0; o < outputs_; ++o) {
       const std::size_t a = static_cast<std::size_t>(j) * outputs_ + o;
       const double g = dG_[a] - (t_.tilt ? t_.tilt[a] : 0.0);
-      out.weights[a] = -g * layout_.inv_omega[j] * layout_.inv_omega[j];
+      W[a] = -g * layout_.inv_omega[j] * layout_.inv_omega[j];
     }
 }
 

@@ -51,7 +51,7 @@ inline void InteriorPoint::start() {
   sparse_.primal = margin_sum;
   sparse_.values.assign(blocks_.n_coordinates(), 0.0);
   sparse_.b.assign(b_.size(), 0.0);
-  sparse_.zero = true;
+  sparse_.scale = 0.0;
 }
 
 // xi above every margin by a multiple of the margins' size.

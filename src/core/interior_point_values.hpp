@@ -55,12 +55,12 @@ inline void InteriorPoint::scores(const std::vector<double>& values, const std::
   }
 }
 
-inline double InteriorPoint::hinge(const std::vector<double>& S) const {
+inline double InteriorPoint::hinge(const std::vector<double>& S, double scale) const {
   double total = 0.0;
   for (int i = 0; i < n_; ++i) {
     double top = -std::numeric_limits<double>::infinity();
-    for (int k = 0; k < K_; ++k) top = std::max(top, r_[ck(k) + i] + S[ck(k) + i]);
-    total += t_.lambda[i] * (top - S[ck(t_.y[i]) + i]);
+    for (int k = 0; k < K_; ++k) top = std::max(top, r_[ck(k) + i] + scale * S[ck(k) + i]);
+    total += t_.lambda[i] * (top - scale * S[ck(t_.y[i]) + i]);
   }
   return total;
 }
@@ -126,26 +126,86 @@ inline void InteriorPoint::evaluate() {
     best_dual_ = dual;
     best_Y_ = Y_;
   }
-  const double primal =
-      hinge(S_) + square - 0.5 * tilt_norm_ + blocks_.value(blocks_.w) - tilt_value(blocks_.w);
-  consider(dense_, blocks_.w, primal);
-  if (quadratic_ || polishing_) {
-    consider(sparse_, blocks_.w, primal);
-  } else if (primal - best_dual_ < 0.1 * std::fabs(primal)) {
+  consider(dense_, blocks_.w, S_, square);
+  if (quadratic_) {
+    if (dense_.primal - best_dual_ < 0.1 * std::fabs(dense_.primal))
+      consider(sparse_, blocks_.w, trial_scores_, exact_quadratic_scores());
+  } else if (polishing_) {
+    consider(sparse_, blocks_.w, S_, 0.0);
+  } else if (dense_.primal - best_dual_ < 0.1 * std::fabs(dense_.primal)) {
     blocks_.sparse_weights(column_scale_.data(), 1.0, trial_);
     scores(trial_, b_, Y_, trial_scores_);
-    consider(sparse_, trial_, hinge(trial_scores_) + blocks_.value(trial_) - tilt_value(trial_));
+    consider(sparse_, trial_, trial_scores_, 0.0);
   }
 }
 
+// trial_scores_ of the weights that will be returned, and their penalty. X X' Y~ cancels where the
+// features are large against alpha, so that its scores are not those of X'Y~ to the last digits.
+inline double InteriorPoint::exact_quadratic_scores() {
+  std::vector<double> W, out(static_cast<std::size_t>(n_) * outputs_), shift(outputs_, 0.0);
+  quadratic_weights(Y_, W);
+  double square = 0.0;
+  for (std::int64_t j = 0; j < d_; ++j)
+    for (int o = 0; o < outputs_; ++o) {
+      const double w = W[static_cast<std::size_t>(j) * outputs_ + o];
+      square += t_.omega[j] * w * t_.omega[j] * w;
+      shift[o] += mean_[j] * w;
+    }
+  t_.design.scores(W.data(), outputs_, out.data());
+  trial_scores_.assign(Y_.size(), 0.0);
+  for (int k = shift_class_; k < K_; ++k) {
+    const int o = k - shift_class_;
+    for (int i = 0; i < n_; ++i)
+      trial_scores_[ck(k) + i] = out[static_cast<std::size_t>(i) * outputs_ + o] - shift[o];
+    if (system_.has_free(k))
+      gemv('N', n_, system_.q(), 1.0, system_.free_columns(), n_,
+           b_.data() + system_.free_offset(k), 1, 1.0, trial_scores_.data() + ck(k), 1);
+  }
+  // With a tilt V the objective has -<V, W> as well; in the terms of consider() that is
+  // |W|^2/2 - <V, W> + |V|^2/2, as the rest is added there.
+  if (!t_.tilt) return 0.5 * square;
+  double linear = 0.0;
+  for (std::size_t a = 0; a < W.size(); ++a) linear += t_.tilt[a] * W[a];
+  return 0.5 * square - linear + 0.5 * tilt_norm_;
+}
+
+// Keeps the point with these weights and scores if it is the best so far; also the point scaled up
+// until its last margins hold: with a tiny alpha their rounding, times a huge lambda, would
+// otherwise be all that is left of the gap.
 inline void InteriorPoint::consider(Candidate& best, const std::vector<double>& values,
-                                    double primal) const {
+                                    const std::vector<double>& S, double square) {
+  keep(best, values, 1.0,
+       hinge(S, 1.0) + square - 0.5 * tilt_norm_ + blocks_.value(values) - tilt_value(values));
+  const double scale = separating_scale(S);
+  if (t_.tilt || scale == 1.0) return;
+  scaled_values_ = values;
+  for (double& v : scaled_values_) v *= scale;
+  keep(best, values, scale,
+       hinge(S, scale) + scale * scale * square + blocks_.value(scaled_values_));
+}
+
+inline void InteriorPoint::keep(Candidate& best, const std::vector<double>& values, double scale,
+                                double primal) const {
   if (!(primal < best.primal)) return;
   best.primal = primal;
   best.values = values;
   best.b = b_;
-  best.zero = false;
+  best.scale = scale;
   if (quadratic_) best.Y = Y_;
+}
+
+// The factor that makes scores S keep all margins, if it is just above one; otherwise one.
+inline double InteriorPoint::separating_scale(const std::vector<double>& S) const {
+  constexpr double kLargest = 1.01;
+  double scale = 1.0;
+  for (int k = 0; k < K_; ++k)
+    for (int i = 0; i < n_; ++i) {
+      const double margin = S[ck(t_.y[i]) + i] - S[ck(k) + i], wanted = r_[ck(k) + i];
+      if (scale * margin >= wanted) continue;
+      if (!(kLargest * margin >= wanted)) return 1.0;
+      scale = wanted / margin;
+    }
+  return scale;
 }
 
 // The interior point itself has been there for a while; what is missing is a sparse point as good.
