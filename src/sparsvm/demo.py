@@ -143,9 +143,9 @@ def _chosen(name: str, task: Task, parameter: str, values: Sequence[float], temp
     models = [clone(template).set_params(**{parameter: value}) for value in values]
     accuracies = np.array([cross_val_score(m, *task.train, cv=5).mean() for m in models])
     choice = int(np.argmax(accuracies))
-    start = time.perf_counter()
+    start = time.process_time()
     model = models[choice].fit(*task.train)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     return Row(name, f"{parameter}={values[choice]:g}", model.score(*task.test), seconds, model)
 
 
@@ -209,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "accuracy   on samples that took no part in any of this\n"
         "features   used by at least one class; weights: the non-zero ones of all classes\n"
         "gap        how far the objective can be above the optimum, as a fraction of itself\n"
-        "seconds    of the one fit at this strength, on one thread"
+        "seconds    of the processor, for the one fit at this strength on one thread"
     )
     if importlib.util.find_spec("matplotlib") is None:
         print("\nNo picture: matplotlib is not installed; try pip install matplotlib.")
