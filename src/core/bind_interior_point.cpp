@@ -79,9 +79,6 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
     throw std::invalid_argument(
         "interior_point: needs at least one sample and two classes, found " + std::to_string(n) +
         " samples and " + std::to_string(K) + " classes.");
-  if (n > 40000)
-    throw std::invalid_argument("interior_point: " + std::to_string(n) +
-                                " samples are too many for factorisations of that size.");
   const std::int64_t outputs = K == 2 ? 1 : K;
   expect("y", static_cast<std::int64_t>(y.shape(0)), n);
   expect("lambda", static_cast<std::int64_t>(lambda.shape(0)), n);

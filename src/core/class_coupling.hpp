@@ -25,13 +25,15 @@ class ClassCoupling {
   void clear() { count_ = 0; }
 
   // Xw: gathered columns, n x m. Blocks without a rank-one part do not couple.
-  void build(const PenaltyBlocks& blocks, const double* Xw, int n, int n_classes) {
+  void build(const PenaltyBlocks& blocks, const double* Xw, int n, int n_classes,
+             bool allow_sparse) {
     n_ = n;
     list_.clear();
     for (std::int64_t b = 0; b < blocks.size(); ++b)
       if (blocks.kappa(b) > 0.0) list_.push_back(b);
     count_ = static_cast<int>(list_.size());
-    find_pattern(blocks, Xw);
+    sparse_ = allow_sparse;
+    if (sparse_) find_pattern(blocks, Xw);
     values_.assign(static_cast<std::size_t>(n_classes) * per_class(), 0.0);
     for (int r = 0; r < count_; ++r) {
       const std::int64_t b = list_[r];
@@ -57,6 +59,9 @@ class ClassCoupling {
     for (std::size_t p = 0; p < per_class(); ++p) sum += v[p] * v[p];
     return sum / n_;
   }
+
+  // N_k as an n x R matrix, when built without sparsity.
+  const double* dense(int k) const { return values_.data() + k * per_class(); }
 
   // z += N_k' y
   void gather(int k, const double* y, double* z) const {

@@ -2,20 +2,19 @@
 //
 // In units where the penalty has radius one (lambda_i = p_i / alpha, columns divided by omega):
 //
-//     minimise  sum_i lambda_i xi_i  +  phi(W) - <V, W>      xi_i >= r_ik + S_ik - S_iy,   S = X W
-//     + F b
+//     minimise   sum_i lambda_i xi_i + phi(W) - <V, W>
+//     subject to xi_i >= r_ik + S_ik - S_iy,   S = X W + F b
 //
-// with dual Y_i in lambda_i * simplex, Y~ = Y - lambda Z, G = X'Y~ - V inside the dual ball, F'Y~ =
-// 0. Slacks U = xi 1' - r - S (xi absorbing the true class's score) pair with Y.
+// with dual Y_i in lambda_i * simplex, Y~ = Y - lambda Z, G = X'Y~ - V inside the dual ball and
+// F'Y~ = 0. Slacks U = xi 1' - r - S (xi absorbing the true class's score) pair with Y.
 //
-// * The hinge Hessian is block-diagonal over classes: K factorisations of size n
-// (newton_system.hpp).
-// * Only a working set of penalty blocks enters the system; every iteration prices all features
-// with
-//   one transposed product, and the dual step is also limited by the features outside, so that dual
+// * The Newton system is never of size n*K, see newton_system.hpp.
+// * Only a working set of penalty blocks enters it; every iteration prices all features with one
+//   transposed product, and the dual step is also limited by the features outside, so that dual
 //   feasibility is never lost and the dual value is always a valid bound.
 // * Every iterate is tried with the coordinates that complementarity calls inactive set to exact
-//   zeros; the solver stops when such a sparse point is within the tolerance of the dual value.
+//   zeros; the solver stops when such a sparse point is within the tolerance of the dual value, and
+//   solves for the active coordinates alone where thresholding does not suffice.
 #pragma once
 
 #include <algorithm>

@@ -3,14 +3,14 @@
 // Unknowns: dY_k (n, one per class), dxi (n), db_k (q free columns F per class, the intercept and
 // unpenalised features):
 //
-//     M_k dY_k + sum_r N_kr (sum_l N_lr' dY_l) + dxi - F db_k = f_k,   M_k = X D_k X' + diag(U_k /
-//     Y_k) sum_k dY_k = e_row,        F' dY_k = e_col_k
+//     M_k dY_k + sum_r N_kr (sum_l N_lr' dY_l) + dxi - F db_k = f_k
+//     sum_k dY_k = e_row,        F' dY_k = e_col_k,        M_k = X D_k X' + diag(U_k / Y_k)
 //
-// N couples the classes and exists only for groups that span them (one column per group). The
-// system is solved with K factorisations of size n and one Schur complement on (dxi, db, the
-// coupling coefficients), never with one of size n*K. Iterative refinement works against the
-// unregularised operator: without it the last digits of the gap are lost to the ill-conditioning of
-// M_k.
+// N couples the classes and exists only for groups that span them (one column per group). Two
+// eliminations give a preconditioner: from the side of the samples, with K factorisations of size n
+// and one Schur complement, or from the side of the features, with one factorisation of the size of
+// the active features; the cheaper one is taken, never one of size n*K. Conjugate gradients on the
+// unregularised operator do the rest: without them the last digits of the gap are lost.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +21,7 @@
 
 #include "blas.hpp"
 #include "class_coupling.hpp"
+#include "feature_elimination.hpp"
 #include "penalty_blocks.hpp"
 
 namespace sparsvm {
@@ -58,7 +59,12 @@ class NewtonSystem {
     build_class_lists(blocks, joint);
     curvature_scale_ = 0.0;
     coupling_.clear();
-    if (joint) coupling_.build(blocks, Xw, n_, K_);
+    feature_side_ = prefer_features(blocks, joint);
+    if (joint) coupling_.build(blocks, Xw, n_, K_, !feature_side_);
+    if (feature_side_) {
+      assemble_features(blocks, Xw, joint, U, Y);
+      return;
+    }
     for (int k = 0; k < K_; ++k) {
       const bool dense = !class_coords_[k].empty() || (!gram_.empty() && !(K_ == 2 && k == 0));
       factored_[k] = dense;
@@ -104,31 +110,7 @@ class NewtonSystem {
   double proximal = 0.0;
 
   // Returns false when the matrices cannot be factored even with regularisation.
-  bool factor() {
-    const int nb = n_free(), R = coupling_.count(), m = n_ + nb + R;
-    schur_size_ = m;
-    C_.assign(static_cast<std::size_t>(m) * m, 0.0);
-    inverse_.resize(static_cast<std::size_t>(n_) * n_);
-    coupled_.assign(static_cast<std::size_t>(n_) * R, 0.0);
-    for (int k = 0; k < K_; ++k) {
-      if (!factored_[k]) {
-        const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-        for (int i = 0; i < n_; ++i) C_[at(i, i)] += 1.0 / dg[i];
-        if (has_free(k)) add_free_terms_diagonal(k);
-        continue;
-      }
-      if (!factor_class(k)) return false;
-      add_inverse(k);
-      if (has_free(k)) add_free_terms(k);
-      if (R > 0) add_coupling_terms(k);
-    }
-    for (int r = 0; r < R; ++r) {
-      C_[at(n_ + nb + r, n_ + nb + r)] += 1.0;
-      for (int i = 0; i < n_; ++i)
-        C_[at(n_ + nb + r, i)] = coupled_[static_cast<std::size_t>(r) * n_ + i];
-    }
-    return factor_schur();
-  }
+  bool factor() { return feature_side_ ? factor_features() : factor_samples(); }
 
   // Solves by conjugate gradients on the operator itself, preconditioned by the (regularised)
   // factorisation, which keeps the constraints; usually one or two steps. Returns the relative
@@ -174,13 +156,15 @@ class NewtonSystem {
   std::vector<double> M_, diag_;  // M_k: upper triangle M, lower triangle its Cholesky factor
   std::vector<char> factored_;    // false: M_k is diagonal
   ClassCoupling coupling_;
+  FeatureElimination features_;
+  bool feature_side_ = false;
   std::vector<double> C_;  // Schur complement, lower triangle
   std::vector<double> inverse_, coupled_, scaled_, solved_free_, shared_diag_;
   double curvature_scale_ = 0.0;  // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<std::int64_t>> class_coords_;
   std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
   NewtonVector res_, trial_, search_, best_;
-  std::vector<double> z_, g_;
+  std::vector<double> z_, g_, product_;
 
   double* block(int k) { return M_.data() + static_cast<std::size_t>(k) * n_ * n_; }
   const double* block(int k) const { return M_.data() + static_cast<std::size_t>(k) * n_ * n_; }
@@ -199,99 +183,34 @@ class NewtonSystem {
     }
   }
 
-  void form_gram(const PenaltyBlocks& blocks, const double* Xw, int k, bool joint, double* M) {
+  // B_k with X D_k X' = B_k B_k': the coordinates of class k times the roots of the diagonal, then
+  // the rank-one parts of its own groups.
+  void scaled_columns(const PenaltyBlocks& blocks, const double* Xw, int k, bool joint,
+                      std::vector<double>& B) const {
     const auto& coords = class_coords_[k];
     const auto& ranked = class_blocks_[k];
-    const std::size_t columns = coords.size() + (joint ? 0 : ranked.size());
-    scaled_.resize(columns * n_);
-    double* out = scaled_.data();
+    B.resize((coords.size() + (joint ? 0 : ranked.size())) * n_);
+    double* out = B.data();
     for (std::int64_t c : coords) {
       const double root = std::sqrt(blocks.delta[c]);
       const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
       for (int i = 0; i < n_; ++i) out[i] = root * x[i];
       out += n_;
     }
-    if (!joint)
-      for (std::int64_t b : ranked) {
-        std::fill(out, out + n_, 0.0);
-        const double root = std::sqrt(blocks.kappa(b));
-        for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
-          const double f = root * blocks.vec[c];
-          const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
-          for (int i = 0; i < n_; ++i) out[i] += f * x[i];
-        }
-        out += n_;
+    if (joint) return;
+    for (std::int64_t b : ranked) {
+      std::fill(out, out + n_, 0.0);
+      const double root = std::sqrt(blocks.kappa(b));
+      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
+        const double f = root * blocks.vec[c];
+        const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
+        for (int i = 0; i < n_; ++i) out[i] += f * x[i];
       }
-    const bool quadratic = !gram_.empty();
-    if (quadratic)
-      for (int c = 0; c < n_; ++c)
-        std::copy(gram_.data() + idx(0, c), gram_.data() + idx(c, c) + 1, M + idx(0, c));
-    if (columns > 0 || !quadratic)
-      syrk('U', 'N', n_, static_cast<int>(columns), 1.0, scaled_.data(), n_, quadratic ? 1.0 : 0.0,
-           M, n_);
-  }
-
-  // Cholesky of M_k into its lower triangle, with a growing relative regularisation when needed.
-  bool factor_class(int k) {
-    double* M = block(k);
-    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-    const double extra = regularisation * curvature_scale_;
-    for (double reg = 0.0; reg < 1e-6; reg = reg == 0.0 ? 1e-15 : reg * 30.0) {
-      for (int c = 0; c < n_; ++c) {
-        M[idx(c, c)] = dg[c] * (1.0 + reg) + extra;
-        for (int r = c + 1; r < n_; ++r) M[idx(r, c)] = M[idx(c, r)];
-      }
-      if (potrf('L', n_, M, n_) == 0) return true;
-    }
-    return false;
-  }
-
-  void add_inverse(int k) {
-    const double* M = block(k);
-    for (int c = 0; c < n_; ++c)
-      std::copy(M + idx(c, c), M + idx(0, c) + n_, inverse_.data() + idx(c, c));
-    potri('L', n_, inverse_.data(), n_);
-    for (int c = 0; c < n_; ++c)
-      for (int r = c; r < n_; ++r) C_[at(r, c)] += inverse_[idx(r, c)];
-    if (coupling_.count() > 0 && coupling_.sparse())
-      for (int c = 0; c < n_; ++c)
-        for (int r = c + 1; r < n_; ++r) inverse_[idx(c, r)] = inverse_[idx(r, c)];
-  }
-
-  void add_free_terms(int k) {
-    solved_free_ = F_;
-    potrs('L', n_, q_, block(k), n_, solved_free_.data(), n_);
-    store_free_terms(k);
-  }
-  void add_free_terms_diagonal(int k) {
-    solved_free_ = F_;
-    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-    for (int f = 0; f < q_; ++f)
-      for (int i = 0; i < n_; ++i) solved_free_[static_cast<std::size_t>(f) * n_ + i] /= dg[i];
-    store_free_terms(k);
-  }
-  void store_free_terms(int k) {
-    const int row = n_ + free_offset(k);
-    for (int f = 0; f < q_; ++f) {
-      const double* s = solved_free_.data() + static_cast<std::size_t>(f) * n_;
-      for (int i = 0; i < n_; ++i) C_[at(row + f, i)] = -s[i];
-      for (int g = 0; g <= f; ++g) {
-        double sum = 0.0;
-        for (int i = 0; i < n_; ++i) sum += s[i] * F_[static_cast<std::size_t>(g) * n_ + i];
-        C_[at(row + f, row + g)] = sum + (f == g ? proximal : 0.0);
-      }
+      out += n_;
     }
   }
 
-  void add_coupling_terms(int k) {
-    const int R = coupling_.count(), nb = n_free();
-    coupling_.eliminate(k, block(k), inverse_.data(), scaled_, C_.data() + at(n_ + nb, n_ + nb),
-                        schur_size_);
-    for (std::size_t i = 0; i < scaled_.size(); ++i) coupled_[i] += scaled_[i];
-    if (has_free(k))
-      gemm('T', 'N', R, q_, n_, -1.0, scaled_.data(), n_, F_.data(), n_, 0.0,
-           C_.data() + at(n_ + nb, n_ + free_offset(k)), schur_size_);
-  }
+  int free_slot(int k) const { return features_.offset(k) + features_.width(k) - q_; }
 
   bool factor_schur() {
     const int m = schur_size_;
@@ -317,43 +236,12 @@ class NewtonSystem {
     trsv('L', 'T', 'N', size, factor, size, x, 1);
   }
 
-  void solve_class(int k, double* x) const {
-    if (factored_[k]) {
-      solve_factored(n_, block(k), x);
-    } else {
-      const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-      for (int i = 0; i < n_; ++i) x[i] /= dg[i];
-    }
-  }
-
   // In place: v holds (f, e_row, e_col) and leaves with (dY, dxi, db).
   void solve_once(NewtonVector& v) {
-    const int nb = n_free(), R = coupling_.count();
-    z_.assign(schur_size_, 0.0);
-    for (int i = 0; i < n_; ++i) z_[i] = -v.xi[i];
-    for (int j = 0; j < nb; ++j) z_[n_ + j] = v.b[j];
-    for (int k = 0; k < K_; ++k) {
-      double* g = v.y.data() + static_cast<std::size_t>(k) * n_;
-      solve_class(k, g);
-      for (int i = 0; i < n_; ++i) z_[i] += g[i];
-      if (has_free(k))
-        gemv('T', n_, q_, -1.0, F_.data(), n_, g, 1, 1.0, z_.data() + n_ + free_offset(k), 1);
-      if (R > 0 && factored_[k]) coupling_.gather(k, g, z_.data() + n_ + nb);
-    }
-    solve_factored(schur_size_, C_.data(), z_.data());
-    g_.resize(n_);
-    for (int k = 0; k < K_; ++k) {
-      std::copy(z_.begin(), z_.begin() + n_, g_.begin());
-      if (has_free(k))
-        gemv('N', n_, q_, -1.0, F_.data(), n_, z_.data() + n_ + free_offset(k), 1, 1.0, g_.data(),
-             1);
-      if (R > 0 && factored_[k]) coupling_.scatter(k, 1.0, z_.data() + n_ + nb, g_.data());
-      solve_class(k, g_.data());
-      double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
-      for (int i = 0; i < n_; ++i) y[i] -= g_[i];
-    }
-    std::copy(z_.begin(), z_.begin() + n_, v.xi.begin());
-    std::copy(z_.begin() + n_, z_.begin() + n_ + nb, v.b.begin());
+    if (feature_side_)
+      solve_features(v);
+    else
+      solve_samples(v);
   }
 
   // res = rhs - operator(v); returns its largest entry relative to the size of the terms.
@@ -369,15 +257,8 @@ class NewtonSystem {
     for (int k = 0; k < K_; ++k) {
       const double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
       double* out = res.y.data() + static_cast<std::size_t>(k) * n_;
-      const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-      if (factored_[k]) {
-        symv('U', n_, -1.0, block(k), n_, y, 1, 1.0, out, 1);
-        // The diagonal in storage is the factor's.
-        for (int i = 0; i < n_; ++i) out[i] -= (dg[i] - block(k)[idx(i, i)]) * y[i];
-        if (R > 0) coupling_.scatter(k, -1.0, z_.data(), out);
-      } else {
-        for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
-      }
+      subtract_product(k, y, out);
+      if (R > 0 && factored_[k]) coupling_.scatter(k, -1.0, z_.data(), out);
       for (int i = 0; i < n_; ++i) out[i] -= v.xi[i];
       if (has_free(k)) {
         for (int f = free_offset(k); f < free_offset(k) + q_; ++f) res.b[f] -= proximal * v.b[f];
@@ -400,20 +281,36 @@ class NewtonSystem {
                                                         : PenaltyBlocks::kUnbounded;
   }
 
+  // out -= M_k y
+  void subtract_product(int k, const double* y, double* out) {
+    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+    if (feature_side_) {
+      const int own = features_.width(k) - (has_free(k) ? q_ : 0);
+      product_.assign(own, 0.0);
+      gemv('T', n_, own, 1.0, features_.columns(k), n_, y, 1, 0.0, product_.data(), 1);
+      gemv('N', n_, own, -1.0, features_.columns(k), n_, product_.data(), 1, 1.0, out, 1);
+      for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
+    } else if (factored_[k]) {
+      symv('U', n_, -1.0, block(k), n_, y, 1, 1.0, out, 1);
+      // The diagonal in storage is the factor's.
+      for (int i = 0; i < n_; ++i) out[i] -= (dg[i] - block(k)[idx(i, i)]) * y[i];
+    } else {
+      for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
+    }
+  }
+
   // y' (blockdiag(M) + N N') y
   double curvature(const std::vector<double>& y) {
     const int R = coupling_.count();
     z_.assign(R, 0.0);
-    g_.resize(n_);
+    g_.assign(n_, 0.0);
     double total = 0.0;
     for (int k = 0; k < K_; ++k) {
-      const double *v = y.data() + static_cast<std::size_t>(k) * n_,
-                   *dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-      for (int i = 0; i < n_; ++i) total += dg[i] * v[i] * v[i];
-      if (!factored_[k]) continue;
-      symv('U', n_, 1.0, block(k), n_, v, 1, 0.0, g_.data(), 1);
-      for (int i = 0; i < n_; ++i) total += v[i] * (g_[i] - block(k)[idx(i, i)] * v[i]);
-      if (R > 0) coupling_.gather(k, v, z_.data());
+      const double* v = y.data() + static_cast<std::size_t>(k) * n_;
+      std::fill(g_.begin(), g_.end(), 0.0);
+      subtract_product(k, v, g_.data());
+      for (int i = 0; i < n_; ++i) total -= v[i] * g_[i];
+      if (R > 0 && factored_[k]) coupling_.gather(k, v, z_.data());
     }
     for (double c : z_) total += c * c;
     return total;
@@ -431,6 +328,28 @@ class NewtonSystem {
     for (std::size_t i = 0; i < a.xi.size(); ++i) a.xi[i] += f * b.xi[i];
     for (std::size_t i = 0; i < a.b.size(); ++i) a.b[i] += f * b.b[i];
   }
+
+  // newton_system_samples.hpp
+  void form_gram(const PenaltyBlocks& blocks, const double* Xw, int k, bool joint, double* M);
+  bool factor_samples();
+  bool factor_class(int k);
+  void add_inverse(int k);
+  void add_free_terms(int k);
+  void add_free_terms_diagonal(int k);
+  void store_free_terms(int k);
+  void add_coupling_terms(int k);
+  void solve_class(int k, double* x) const;
+  void solve_samples(NewtonVector& v);
+
+  // newton_system_features.hpp
+  bool prefer_features(const PenaltyBlocks& blocks, bool joint) const;
+  void assemble_features(const PenaltyBlocks& blocks, const double* Xw, bool joint, const double* U,
+                         const double* Y);
+  bool factor_features();
+  void solve_features(NewtonVector& v);
 };
 
 }  // namespace sparsvm
+
+#include "newton_system_features.hpp"
+#include "newton_system_samples.hpp"

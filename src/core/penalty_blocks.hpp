@@ -8,11 +8,10 @@
 //
 // so the rest of the solver needs no knowledge of the penalty. The kinds:
 //
-//   absolute   radius*|W| + quad/2 W^2    W = x1 - x2,  z1 = radius + (G + quad W),  z2 = radius -
-//   (...) maximum    max_j |W_j|                x1 = t - W, x2 = t + W,  z1 - z2 = -G,  sum(z1 +
-//   z2) = 1 euclidean  radius*||W||_2             (t, W) and (radius, v = G) in the second-order
-//   cone sparse     l1*||W||_1 + l2*||W||_2    both pairs: G = u + v, |u| <= l1 (z1, z2), ||v|| <=
-//   l2
+//   absolute   radius*|W| + quad/2 W^2    W = x1 - x2,  z1, z2 = radius +- (G + quad W)
+//   maximum    max_j |W_j|                x1, x2 = t -+ W,  z1 - z2 = -G,  sum(z1 + z2) = 1
+//   euclidean  radius*||W||_2             (t, W) and (radius, v = G) in the second-order cone
+//   sparse     l1*||W||_1 + l2*||W||_2    both: G = u + v,  z1, z2 = l1 +- u,  ||v|| <= l2
 //
 // x and z are positive pairs with x*z -> mu; the second-order cone uses Nesterov-Todd scaling.
 //

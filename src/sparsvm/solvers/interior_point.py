@@ -15,7 +15,7 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 
-# K factorisations of size n are kept; beyond this many bytes the method is the wrong one.
+# Beyond this many bytes of factorisations the method is the wrong one.
 MEMORY_LIMIT = 4 * 2**30
 
 
@@ -28,12 +28,14 @@ class InteriorPoint(Solver):
         \min_{W, b, \xi} \sum_i \lambda_i \xi_i + penalty(W), \qquad
         \xi_i \ge m_{ik} + S_{ik} - S_{iy_i}, \quad \lambda_i = p_i / \alpha,
 
-    factor K matrices of size n and one Schur complement, never one of size n K. Only a working set
-    of features enters them; all features are priced in every iteration with one transposed
-    product, so dual feasibility is never lost. Every iterate is tried with its inactive
-    coordinates at exact zero, and it is such a sparse point that must meet the tolerance.
+    factor K matrices of size n and one Schur complement, or one matrix of the size of the active
+    features where that is cheaper, never one of size n K. Only a working set of features enters
+    them; all features are priced in every iteration with one transposed product, so dual
+    feasibility is never lost. Every iterate is tried with its inactive coordinates at exact zero,
+    and it is such a sparse point that must meet the tolerance.
 
-    Memory: 8 (K n² + n·active features + 2 K d) bytes besides the data.
+    Memory besides the data: 8 (K n² + n·active features + 2 K d) bytes from the side of the
+    samples, 8 (2 n Q + Q² + 2 K d) from that of the features with Q active coefficients.
 
     Parameters
     ----------
@@ -52,11 +54,15 @@ class InteriorPoint(Solver):
             return "interior_point solves the hinge loss only."
         if not problem.penalty.convex:
             return "interior_point solves convex penalties only."
-        need = 8 * (problem.n_classes + 2) * problem.n**2
+        # K matrices of size n from the side of the samples, or one of at most the size of all
+        # coefficients (and group couplings) from the side of the features.
+        n, K = problem.n, problem.n_classes
+        columns = problem.n_outputs * (problem.d + 1) + 2 * problem.penalty.n_groups
+        need = 8 * min((K + 2) * n**2, 2 * n * columns + columns**2)
         if need > MEMORY_LIMIT:
             return (
-                f"interior_point would need {need / 2**30:.1f} GiB for its factorisations of size "
-                f"{problem.n} (its limit is {MEMORY_LIMIT / 2**30:.0f} GiB)."
+                f"interior_point would need {need / 2**30:.1f} GiB for its factorisations with "
+                f"{n} samples (its limit is {MEMORY_LIMIT / 2**30:.0f} GiB)."
             )
         return None
 

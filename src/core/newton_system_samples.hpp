@@ -1,0 +1,150 @@
+// Elimination of the Newton system from the side of the samples: K factorisations of size n and one
+// Schur complement on (dxi, db, the coupling coefficients). Member functions of NewtonSystem,
+// declared in newton_system.hpp.
+#pragma once
+
+#include "newton_system.hpp"
+
+namespace sparsvm {
+
+inline void NewtonSystem::form_gram(const PenaltyBlocks& blocks, const double* Xw, int k,
+                                    bool joint, double* M) {
+  scaled_columns(blocks, Xw, k, joint, scaled_);
+  const std::size_t columns = scaled_.size() / n_;
+  const bool quadratic = !gram_.empty();
+  if (quadratic)
+    for (int c = 0; c < n_; ++c)
+      std::copy(gram_.data() + idx(0, c), gram_.data() + idx(c, c) + 1, M + idx(0, c));
+  if (columns > 0 || !quadratic)
+    syrk('U', 'N', n_, static_cast<int>(columns), 1.0, scaled_.data(), n_, quadratic ? 1.0 : 0.0, M,
+         n_);
+}
+
+inline bool NewtonSystem::factor_samples() {
+  const int nb = n_free(), R = coupling_.count(), m = n_ + nb + R;
+  schur_size_ = m;
+  C_.assign(static_cast<std::size_t>(m) * m, 0.0);
+  inverse_.resize(static_cast<std::size_t>(n_) * n_);
+  coupled_.assign(static_cast<std::size_t>(n_) * R, 0.0);
+  for (int k = 0; k < K_; ++k) {
+    if (!factored_[k]) {
+      const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+      for (int i = 0; i < n_; ++i) C_[at(i, i)] += 1.0 / dg[i];
+      if (has_free(k)) add_free_terms_diagonal(k);
+      continue;
+    }
+    if (!factor_class(k)) return false;
+    add_inverse(k);
+    if (has_free(k)) add_free_terms(k);
+    if (R > 0) add_coupling_terms(k);
+  }
+  for (int r = 0; r < R; ++r) {
+    C_[at(n_ + nb + r, n_ + nb + r)] += 1.0;
+    for (int i = 0; i < n_; ++i)
+      C_[at(n_ + nb + r, i)] = coupled_[static_cast<std::size_t>(r) * n_ + i];
+  }
+  return factor_schur();
+}
+
+// Cholesky of M_k into its lower triangle, with a growing relative regularisation when needed.
+inline bool NewtonSystem::factor_class(int k) {
+  double* M = block(k);
+  const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+  const double extra = regularisation * curvature_scale_;
+  for (double reg = 0.0; reg < 1e-6; reg = reg == 0.0 ? 1e-15 : reg * 30.0) {
+    for (int c = 0; c < n_; ++c) {
+      M[idx(c, c)] = dg[c] * (1.0 + reg) + extra;
+      for (int r = c + 1; r < n_; ++r) M[idx(r, c)] = M[idx(c, r)];
+    }
+    if (potrf('L', n_, M, n_) == 0) return true;
+  }
+  return false;
+}
+
+inline void NewtonSystem::add_inverse(int k) {
+  const double* M = block(k);
+  for (int c = 0; c < n_; ++c)
+    std::copy(M + idx(c, c), M + idx(0, c) + n_, inverse_.data() + idx(c, c));
+  potri('L', n_, inverse_.data(), n_);
+  for (int c = 0; c < n_; ++c)
+    for (int r = c; r < n_; ++r) C_[at(r, c)] += inverse_[idx(r, c)];
+  if (coupling_.count() > 0 && coupling_.sparse())
+    for (int c = 0; c < n_; ++c)
+      for (int r = c + 1; r < n_; ++r) inverse_[idx(c, r)] = inverse_[idx(r, c)];
+}
+
+inline void NewtonSystem::add_free_terms(int k) {
+  solved_free_ = F_;
+  potrs('L', n_, q_, block(k), n_, solved_free_.data(), n_);
+  store_free_terms(k);
+}
+
+inline void NewtonSystem::add_free_terms_diagonal(int k) {
+  solved_free_ = F_;
+  const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+  for (int f = 0; f < q_; ++f)
+    for (int i = 0; i < n_; ++i) solved_free_[static_cast<std::size_t>(f) * n_ + i] /= dg[i];
+  store_free_terms(k);
+}
+
+inline void NewtonSystem::store_free_terms(int k) {
+  const int row = n_ + free_offset(k);
+  for (int f = 0; f < q_; ++f) {
+    const double* s = solved_free_.data() + static_cast<std::size_t>(f) * n_;
+    for (int i = 0; i < n_; ++i) C_[at(row + f, i)] = -s[i];
+    for (int g = 0; g <= f; ++g) {
+      double sum = 0.0;
+      for (int i = 0; i < n_; ++i) sum += s[i] * F_[static_cast<std::size_t>(g) * n_ + i];
+      C_[at(row + f, row + g)] = sum + (f == g ? proximal : 0.0);
+    }
+  }
+}
+
+inline void NewtonSystem::add_coupling_terms(int k) {
+  const int R = coupling_.count(), nb = n_free();
+  coupling_.eliminate(k, block(k), inverse_.data(), scaled_, C_.data() + at(n_ + nb, n_ + nb),
+                      schur_size_);
+  for (std::size_t i = 0; i < scaled_.size(); ++i) coupled_[i] += scaled_[i];
+  if (has_free(k))
+    gemm('T', 'N', R, q_, n_, -1.0, scaled_.data(), n_, F_.data(), n_, 0.0,
+         C_.data() + at(n_ + nb, n_ + free_offset(k)), schur_size_);
+}
+
+inline void NewtonSystem::solve_class(int k, double* x) const {
+  if (factored_[k]) {
+    solve_factored(n_, block(k), x);
+  } else {
+    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+    for (int i = 0; i < n_; ++i) x[i] /= dg[i];
+  }
+}
+
+inline void NewtonSystem::solve_samples(NewtonVector& v) {
+  const int nb = n_free(), R = coupling_.count();
+  z_.assign(schur_size_, 0.0);
+  for (int i = 0; i < n_; ++i) z_[i] = -v.xi[i];
+  for (int j = 0; j < nb; ++j) z_[n_ + j] = v.b[j];
+  for (int k = 0; k < K_; ++k) {
+    double* g = v.y.data() + static_cast<std::size_t>(k) * n_;
+    solve_class(k, g);
+    for (int i = 0; i < n_; ++i) z_[i] += g[i];
+    if (has_free(k))
+      gemv('T', n_, q_, -1.0, F_.data(), n_, g, 1, 1.0, z_.data() + n_ + free_offset(k), 1);
+    if (R > 0 && factored_[k]) coupling_.gather(k, g, z_.data() + n_ + nb);
+  }
+  solve_factored(schur_size_, C_.data(), z_.data());
+  g_.resize(n_);
+  for (int k = 0; k < K_; ++k) {
+    std::copy(z_.begin(), z_.begin() + n_, g_.begin());
+    if (has_free(k))
+      gemv('N', n_, q_, -1.0, F_.data(), n_, z_.data() + n_ + free_offset(k), 1, 1.0, g_.data(), 1);
+    if (R > 0 && factored_[k]) coupling_.scatter(k, 1.0, z_.data() + n_ + nb, g_.data());
+    solve_class(k, g_.data());
+    double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
+    for (int i = 0; i < n_; ++i) y[i] -= g_[i];
+  }
+  std::copy(z_.begin(), z_.begin() + n_, v.xi.begin());
+  std::copy(z_.begin() + n_, z_.begin() + n_ + nb, v.b.begin());
+}
+
+}  // namespace sparsvm
