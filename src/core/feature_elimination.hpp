@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "blas.hpp"
@@ -42,8 +43,9 @@ class FeatureElimination {
   int offset(int k) const { return offset_[k]; }
   const double* columns(int k) const { return columns_[k].data(); }
 
-  // C without its unit diagonal into the lower triangle (size x size), for Delta (K x n).
-  void form(const std::vector<double>& delta, double* C) {
+  // C without its unit diagonal into the lower triangle (size x size), for Delta (K x n); poll is
+  // called between blocks.
+  void form(const std::vector<double>& delta, double* C, const std::function<void()>& poll) {
     e_.resize(delta.size());
     sum_.assign(n_, 0.0);
     pivot_.assign(n_, 0);
@@ -56,6 +58,7 @@ class FeatureElimination {
     std::fill(C, C + static_cast<std::size_t>(size_) * size_, 0.0);
     for (int l = 0; l < K_; ++l) {
       if (width(l) == 0) continue;
+      poll();
       for (int k = l; k < K_; ++k)
         if (width(k) > 0) add_block(k, l, C);
     }

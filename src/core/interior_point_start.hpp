@@ -2,6 +2,8 @@
 // Member functions of InteriorPoint, declared in interior_point.hpp.
 #pragma once
 
+#include <stdexcept>
+
 #include "interior_point.hpp"
 
 namespace sparsvm {
@@ -39,6 +41,7 @@ inline void InteriorPoint::start() {
   double mass = 0.0;
   for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
   system_.proximal = kProximal * mass;
+  system_.poll = [this] { monitor_.poll(); };
   const bool warm = t_.start_dual != nullptr;
   if (warm) {
     mu_ = kWarmSlack * margin_unit_ * mass / static_cast<double>(nk);
@@ -181,7 +184,14 @@ inline void InteriorPoint::start_dual(std::vector<double>& direction) {
   if (t_.tilt)
     for (std::size_t a = 0; a < G_.size(); ++a) G_[a] = -t_.tilt[a];
   price(direction.data());
+  for (double g : dG_)
+    if (!std::isfinite(g))
+      throw std::invalid_argument(
+          "interior_point: the design matrix holds NaN, infinite or overflowing values.");
   double eps = start_fraction(direction);
+  if (!(eps > 1e-200))
+    throw std::invalid_argument(
+        "interior_point: the features are too large against alpha; scale them.");
   if (!t_.start_dual && !t_.tilt && across_features_ && eps < kFewFlows && 2 * d_ <= n_) {
     std::vector<double> other = flows_across_features(direction);
     price(other.data());

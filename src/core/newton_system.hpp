@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,9 @@ class NewtonSystem {
   // Weight of a proximal term on the free coefficients: F' dY_k + proximal * db_k = e_col_k. Where
   // the optimal face is unbounded in them, it keeps the iterates from running away along it.
   double proximal = 0.0;
+
+  // Called between the parts of a factorisation, so that Ctrl-C need not wait for all of them.
+  std::function<void()> poll = [] {};
 
   // Returns false when the matrices cannot be factored even with regularisation.
   bool factor() { return feature_side_ ? factor_features() : factor_samples(); }

@@ -21,6 +21,8 @@ inline bool NewtonSystem::prefer_features(const PenaltyBlocks& blocks, bool join
       samples += n * n * n + n * n * width + 2.0 * n * n * groups + n * groups * groups;
   }
   columns += groups;
+  const double schur = n + n_free() + groups;
+  samples += schur * schur * schur / 3.0;
   return 1.5 * (n * columns * columns + columns * columns * columns / 3.0) < samples;
 }
 
@@ -45,7 +47,7 @@ inline bool NewtonSystem::factor_features() {
   C_.resize(static_cast<std::size_t>(m) * m);
   std::vector<double> delta(diag_);
   for (double& v : delta) v += regularisation * curvature_scale_;
-  features_.form(delta, C_.data());
+  features_.form(delta, C_.data(), poll);
   for (int k = 0; k < K_; ++k) {
     const int own = features_.width(k) - (has_free(k) ? q_ : 0);
     for (int c = 0; c < features_.width(k); ++c)

@@ -33,6 +33,7 @@ inline bool NewtonSystem::factor_samples() {
       if (has_free(k)) add_free_terms_diagonal(k);
       continue;
     }
+    poll();
     if (!factor_class(k)) return false;
     add_inverse(k);
     if (has_free(k)) add_free_terms(k);
