@@ -162,7 +162,9 @@ inline bool InteriorPoint::iterate(int it) {
   }
   std::vector<std::int64_t> entering;
   if (!quadratic_ && !polishing_) ad = limit_by_outsiders(ad, entering);
-  if (!std::isfinite(ap) || !std::isfinite(ad)) return false;
+  double size = ap + ad;
+  for (std::size_t a = 0; a < Y_.size(); ++a) size += std::fabs(dir_.y[a]) + std::fabs(dU_[a]);
+  if (!std::isfinite(size)) return false;
   stuck_ = std::max(ap, ad) < 1e-4 ? stuck_ + 1 : 0;
   if (stuck_ >= 4) return false;
   advance(ap, ad);

@@ -23,7 +23,7 @@ inline void InteriorPoint::open_working_set() {
   }
   const std::int64_t width =
       std::max<std::int64_t>(1, layout_.largest_block() / (layout_.joint ? outputs_ : 1));
-  const std::int64_t per_class = std::max<std::int64_t>(10, 4 * n_ / width);
+  const std::int64_t per_class = std::max<std::int64_t>(10, 1 * n_ / width);
   const auto wanted = std::min<std::int64_t>(
       static_cast<std::int64_t>(ranked.size()),
       layout_.joint ? std::max<std::int64_t>(10, 2 * n_ / width) : per_class * outputs_);
@@ -99,29 +99,29 @@ inline double InteriorPoint::limit_by_outsiders(double ad, std::vector<std::int6
   price(sample_major_.data());
   std::vector<double> g(layout_.largest_block());
   double limit = ad;
-  for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
-    if (in_set_[b]) continue;
-    const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), ad, g.data());
-    if (size == 0 || !layout_.shape.exceeds(g.data(), size, 1.0)) continue;
+  layout_.scan(G_.data(), dG_.data(), ad, 1.0, [&](std::int64_t b) {
+    if (in_set_[b]) return;
     entering.push_back(b);
-    double lo = 0.0, hi = ad;
+    const auto outside = [&](double step) {
+      const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), step, g.data());
+      return layout_.shape.exceeds(g.data(), size, 1.0);
+    };
+    if (!outside(limit)) return;
+    double lo = 0.0, hi = limit;
     for (int bis = 0; bis < 40; ++bis) {
       const double mid = 0.5 * (lo + hi);
-      layout_.values(b, G_.data(), dG_.data(), mid, g.data());
-      (layout_.shape.exceeds(g.data(), size, 1.0) ? hi : lo) = mid;
+      (outside(mid) ? hi : lo) = mid;
     }
-    limit = std::min(limit, 0.95 * lo);
-  }
+    limit = 0.95 * lo;
+  });
   return limit;
 }
 
 inline void InteriorPoint::collect_near(double threshold, std::vector<std::int64_t>& entering) {
   std::vector<double> g(layout_.largest_block());
-  for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
-    if (in_set_[b]) continue;
-    const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
-    if (size > 0 && layout_.shape.exceeds(g.data(), size, threshold)) entering.push_back(b);
-  }
+  layout_.scan(G_.data(), nullptr, 0.0, threshold, [&](std::int64_t b) {
+    if (!in_set_[b]) entering.push_back(b);
+  });
   std::sort(entering.begin(), entering.end());
   entering.erase(std::unique(entering.begin(), entering.end()), entering.end());
   // A poor direction may drive very many blocks to the boundary at once; the worst come first.

@@ -153,7 +153,7 @@ class NewtonSystem {
 
  private:
   static constexpr int kMaxRefinements = 12;
-  static constexpr double kRefineTarget = 1e-13;
+  static constexpr double kRefineTarget = 1e-11;
 
   int n_, K_, q_, schur_size_ = 0;
   std::vector<double> F_, gram_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -70,6 +71,32 @@ class PenaltyLayout {
       out[size++] = (G[at] + (dG ? step * dG[at] : 0.0)) * inv_omega[j];
     });
     return size;
+  }
+
+  // Calls visit(b) for every block whose dual norm at (G + step*dG)/omega exceeds theta. The two
+  // commonest layouts, single coordinates and rows of all outputs, are read straight through.
+  template <class Visit>
+  void scan(const double* G, const double* dG, double step, double theta, Visit visit) const {
+    const auto d = static_cast<std::int64_t>(inv_omega.size());
+    const auto value = [&](std::size_t at) { return dG ? G[at] + step * dG[at] : G[at]; };
+    if (!grouped_) {
+      for (std::int64_t j = 0; j < d; ++j)
+        for (std::int64_t o = 0; o < outputs_ && inv_omega[j] > 0.0; ++o)
+          if (!(std::fabs(value(j * outputs_ + o)) * inv_omega[j] <= theta * shape.l1))
+            visit(j * outputs_ + o);
+      return;
+    }
+    std::vector<double> g(largest_);
+    for (std::int64_t b = 0; b < n_blocks(); ++b) {
+      std::int64_t size = 0;
+      if (joint && offsets_[b + 1] - offsets_[b] == 1) {
+        const std::int64_t j = members_[offsets_[b]];
+        for (; size < outputs_; ++size) g[size] = value(j * outputs_ + size) * inv_omega[j];
+      } else {
+        size = values(b, G, dG, step, g.data());
+      }
+      if (size > 0 && shape.exceeds(g.data(), size, theta)) visit(b);
+    }
   }
 
  private:
