@@ -55,7 +55,7 @@ def balance(problem: Problem, flows: Floats) -> Floats:
 
 def _balance_columns(problem: Problem, flows: Floats, columns: Floats) -> Floats:
     start = np.zeros((columns.shape[1], problem.n_classes))
-    for negligible in (NEGLIGIBLE, 1e-12, 1e-11, 1e-10):
+    for negligible in (NEGLIGIBLE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7):
         flows = flows * np.exp(_minimise(columns, problem.y, flows, _column_hessian, start))
         residual = columns.T @ problem.signed_dual(flows)
         if np.all(np.abs(residual) <= TOLERANCE):
