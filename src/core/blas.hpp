@@ -28,8 +28,6 @@ namespace nb = nanobind;
 struct Blas {
   void (*dgemm)(char*, char*, int*, int*, int*, double*, double*, int*, double*, int*, double*,
                 double*, int*);
-  void (*dsymm)(char*, char*, int*, int*, double*, double*, int*, double*, int*, double*, double*,
-                int*);
   void (*dsyrk)(char*, char*, int*, int*, double*, double*, int*, double*, double*, int*);
   void (*dgemv)(char*, int*, int*, double*, double*, int*, double*, int*, double*, double*, int*);
   void (*dsymv)(char*, int*, double*, double*, int*, double*, int*, double*, double*, int*);
@@ -38,8 +36,6 @@ struct Blas {
   void (*dpotrf)(char*, int*, double*, int*, int*);
   void (*dpotri)(char*, int*, double*, int*, int*);
   void (*dpotrs)(char*, int*, int*, double*, int*, double*, int*, int*);
-  void (*dtrtri)(char*, char*, int*, double*, int*, int*);
-  void (*dlauum)(char*, int*, double*, int*, int*);
 };
 
 namespace detail {
@@ -74,7 +70,6 @@ inline void load_blas() {
   const char* blas_module = "scipy.linalg.cython_blas";
   nb::object table = nb::module_::import_(blas_module).attr("__pyx_capi__");
   detail::take_pointer(table, blas_module, "dgemm", found->dgemm);
-  detail::take_pointer(table, blas_module, "dsymm", found->dsymm);
   detail::take_pointer(table, blas_module, "dsyrk", found->dsyrk);
   detail::take_pointer(table, blas_module, "dgemv", found->dgemv);
   detail::take_pointer(table, blas_module, "dsymv", found->dsymv);
@@ -85,8 +80,6 @@ inline void load_blas() {
   detail::take_pointer(table, lapack_module, "dpotrf", found->dpotrf);
   detail::take_pointer(table, lapack_module, "dpotri", found->dpotri);
   detail::take_pointer(table, lapack_module, "dpotrs", found->dpotrs);
-  detail::take_pointer(table, lapack_module, "dtrtri", found->dtrtri);
-  detail::take_pointer(table, lapack_module, "dlauum", found->dlauum);
   // An import may let another thread run and resolve first; the loser's copy is dropped. The
   // winner's lives as long as the process, like the library it points into.
   const Blas* none = nullptr;
@@ -114,14 +107,6 @@ inline void gemm(char ta, char tb, int m, int n, int k, double alpha, const doub
                  const double* B, int ldb, double beta, double* C, int ldc) {
   lda = detail::leading(lda), ldb = detail::leading(ldb), ldc = detail::leading(ldc);
   blas().dgemm(&ta, &tb, &m, &n, &k, &alpha, detail::unconst(A), &lda, detail::unconst(B), &ldb,
-               &beta, C, &ldc);
-}
-
-/// C = alpha A B + beta C (side 'L') or alpha B A + beta C ('R'), A symmetric, C of size m x n.
-inline void symm(char side, char uplo, int m, int n, double alpha, const double* A, int lda,
-                 const double* B, int ldb, double beta, double* C, int ldc) {
-  lda = detail::leading(lda), ldb = detail::leading(ldb), ldc = detail::leading(ldc);
-  blas().dsymm(&side, &uplo, &m, &n, &alpha, detail::unconst(A), &lda, detail::unconst(B), &ldb,
                &beta, C, &ldc);
 }
 
@@ -183,22 +168,6 @@ inline int potrs(char uplo, int n, int nrhs, const double* A, int lda, double* B
   int info = 0;
   lda = detail::leading(lda), ldb = detail::leading(ldb);
   blas().dpotrs(&uplo, &n, &nrhs, detail::unconst(A), &lda, B, &ldb, &info);
-  return info;
-}
-
-/// Inverse of a triangular matrix in place; info > 0: that diagonal entry is exactly zero.
-inline int trtri(char uplo, char diag, int n, double* A, int lda) {
-  int info = 0;
-  lda = detail::leading(lda);
-  blas().dtrtri(&uplo, &diag, &n, A, &lda, &info);
-  return info;
-}
-
-/// The uplo triangle of U Uᵀ ('U') or Lᵀ L ('L') in place.
-inline int lauum(char uplo, int n, double* A, int lda) {
-  int info = 0;
-  lda = detail::leading(lda);
-  blas().dlauum(&uplo, &n, A, &lda, &info);
   return info;
 }
 
