@@ -224,7 +224,8 @@ def assert_agrees(problem, solution, tol, oracle=None):
     """The oracle's optimum lies in the certified interval, which is as short as ``tol`` asks."""
     assert solution.status == "optimal", (solution.status, solution.n_iter, solution.relative_gap)
     oracle = oracles.solve(problem) if oracle is None else oracle
-    slack = oracle.accuracy + solution.floor
+    # Oracles claim more than they reach: a point feasible beyond doubt was found 4e-8 below one.
+    slack = oracle.accuracy + 1e-7 * abs(oracle.value) + solution.floor
     assert solution.dual_objective <= oracle.value + slack
     assert oracle.value - slack <= solution.objective
     assert solution.objective <= oracle.value + tol * abs(oracle.value) + slack
