@@ -224,6 +224,21 @@ def test_any_start_leads_to_the_same_optimum(kind):
     assert solve(problem, start=starts["solution"]).n_iter <= cold.n_iter
 
 
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_along_a_path_every_start_from_the_last_alpha_is_as_good_as_none(kind):
+    X, y = cases.gaussian(8, 30, 40, 4)
+    first = cases.build(X, y, cases.PENALTIES[kind](40), share=1.0)
+    start = None
+    # Down in small steps, and back up in one leap.
+    for share in [2.0, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.01, 3.0]:
+        problem = replace(first, alpha=share * first.alpha)
+        warm, cold = solve(problem, start=start), solve(problem)
+        cases.assert_proven(problem, warm, 1e-6)
+        assert warm.dual_objective <= cold.objective + cold.floor
+        assert cold.dual_objective <= warm.objective + warm.floor
+        start = Start(warm.coef, warm.intercept, warm.dual)
+
+
 def test_verbose_prints_progress(capsys):
     solve(problems.make(0), verbose=True)
     assert capsys.readouterr().out.startswith("interior_point: iteration")
