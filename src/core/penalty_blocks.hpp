@@ -332,7 +332,7 @@ class PenaltyBlocks {
     for (const Block& b : blocks_) {
       if (b.shape.quad > 0.0) continue;
       for (std::int64_t c = b.begin; c < b.end; ++c) {
-        if (std::fabs(shift[c]) > 1e-14) return kUnbounded;
+        if (std::fabs(shift[c]) > 2e-15) return kUnbounded;
         total += std::fabs(shift[c] * w[c]);
       }
     }

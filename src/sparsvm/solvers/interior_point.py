@@ -75,7 +75,7 @@ class InteriorPoint(Solver):
         callback = progress(self.name, control)
         best = None
         with blas_threads(control.n_jobs or 1):
-            for attempt in _attempts(start):
+            for attempt in _attempts(start, problem.tilt is not None):
                 raw = _core.interior_point(
                     **_arguments(problem, attempt.start),
                     tol=attempt.sharper * control.tol,
@@ -128,18 +128,22 @@ class _Attempt(NamedTuple):
     across_features: bool
 
 
-def _attempts(start: Start | None) -> Iterator[_Attempt]:
+def _attempts(start: Start | None, tilted: bool) -> Iterator[_Attempt]:
     """What to try, one after the other, until the certificate is met.
 
     The stopping test inside is for the scaled problem; the certificate repairs rounding and may
     lose a little, so a solution that just misses is asked for again, sharper. A poor warm start
-    gives way to a cold one, and a start from flows across the features to the plain centre.
+    gives way to a cold one, and a start from flows across the features to the plain centre. A tilt
+    on the edge of the dual ball leaves the certificate nothing to scale: there only the last digits
+    will do.
     """
     if start is not None and start.dual is not None:
         yield _Attempt(start, 0.5, True)
     yield _Attempt(None, 0.5, True)
     yield _Attempt(None, 1e-3, True)
     yield _Attempt(None, 0.5, False)
+    if tilted:
+        yield _Attempt(None, 1e-6, True)
 
 
 def _double(values: Floats | None) -> Floats:
