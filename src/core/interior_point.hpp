@@ -143,7 +143,7 @@ class InteriorPoint {
   std::vector<double> G_, dG_;              // d x outputs: X'Y~ - V
   NewtonVector rhs_, dir_;
   std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_, signed_;
-  double mu_ = 0.0, margin_unit_ = 1.0;
+  double mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
   int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
   double last_gap_ = std::numeric_limits<double>::infinity();
   double solve_residual_ = 0.0;

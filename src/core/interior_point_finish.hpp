@@ -42,9 +42,7 @@ inline void InteriorPoint::restart_on_active(double threshold) {
   blocks_.sparse_weights(column_scale_.data(), threshold, trial_);
   for (std::size_t a = 0; a < Y_.size(); ++a)
     Y_[a] = (1.0 - kPolishMix) * best_Y_[a] + kPolishMix * first_Y_[a];
-  double mass = 0.0;
-  for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
-  mu_ = kPolishMix * margin_unit_ * mass / static_cast<double>(Y_.size());
+  mu_ = kPolishMix * margin_unit_ * total_lambda_ / static_cast<double>(Y_.size());
   signed_coordinates();
   PenaltyBlocks active;
   std::vector<std::int32_t> cols, classes;

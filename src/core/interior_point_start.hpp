@@ -13,7 +13,8 @@ namespace sparsvm {
 inline void InteriorPoint::start() {
   const std::size_t nk = static_cast<std::size_t>(n_) * K_;
   r_.resize(nk);
-  double total = 0.0, margin_sum = 0.0;
+  double margin_sum = 0.0;
+  total_lambda_ = 0.0;
   std::vector<double> share(K_, 0.0), largest(n_, 0.0);
   for (int i = 0; i < n_; ++i) {
     for (int k = 0; k < K_; ++k) {
@@ -21,11 +22,11 @@ inline void InteriorPoint::start() {
       largest[i] = std::max(largest[i], r_[ck(k) + i]);
     }
     share[t_.y[i]] += t_.lambda[i];
-    total += t_.lambda[i];
+    total_lambda_ += t_.lambda[i];
     margin_sum += t_.lambda[i] * largest[i];
   }
-  for (double& s : share) s /= total;
-  margin_unit_ = margin_sum > 0.0 ? margin_sum / total : 1.0;
+  for (double& s : share) s /= total_lambda_;
+  margin_unit_ = margin_sum > 0.0 ? margin_sum / total_lambda_ : 1.0;
 
   std::vector<double> centre(nk);  // lambda (pi - Z), sample-major
   for (int i = 0; i < n_; ++i)
@@ -38,13 +39,11 @@ inline void InteriorPoint::start() {
   xi_.assign(n_, 0.0);
   U_.resize(nk);
   b_.assign(system_.n_free(), 0.0);
-  double mass = 0.0;
-  for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
-  system_.proximal = kProximal * mass;
+  system_.proximal = kProximal * total_lambda_;
   system_.poll = [this] { monitor_.poll(); };
   const bool warm = t_.start_dual != nullptr;
   if (warm) {
-    mu_ = kWarmSlack * margin_unit_ * mass / static_cast<double>(nk);
+    mu_ = kWarmSlack * margin_unit_ * total_lambda_ / static_cast<double>(nk);
     if (!quadratic_) open_working_set();
     warm_free_coefficients();
   }

@@ -106,10 +106,8 @@ inline double InteriorPoint::infeasibility() {
   residuals();
   double total = 0.0;
   for (int i = 0; i < n_; ++i) total += std::fabs(rhs_.xi[i] * xi_[i]);
-  double mass = 0.0;
-  for (int i = 0; i < n_; ++i) mass += t_.lambda[i];
   for (std::size_t j = 0; j < b_.size(); ++j) {
-    if (std::fabs(rhs_.b[j]) > 1e-8 * mass) return std::numeric_limits<double>::infinity();
+    if (std::fabs(rhs_.b[j]) > 1e-8 * total_lambda_) return std::numeric_limits<double>::infinity();
     total += std::fabs(rhs_.b[j] * b_[j]);
   }
   return total;
