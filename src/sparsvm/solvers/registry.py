@@ -25,7 +25,7 @@ class Rule(NamedTuple):
 
 # Read from the top: the first rule that applies, with a solver that can solve the problem, wins.
 AUTO: tuple[Rule, ...] = (
-    Rule("interior_point", lambda problem, control: True, "exact, while its matrices fit in memory"),
+    Rule("interior_point", lambda problem, control: True, "exact while its matrices fit"),
     Rule("fbpd", lambda problem, control: True, "needs memory for the data and little else"),
 )
 
