@@ -32,8 +32,8 @@ class Picky(Solver):
 def two_solvers(monkeypatch):
     monkeypatch.setattr(registry, "SOLVERS", {"able": Able, "picky": Picky})
     rules = (
-        registry.Rule("picky", lambda problem, control: True, "fast"),
-        registry.Rule("able", lambda problem, control: control != "never", "general"),
+        registry.Rule(("picky",), lambda problem, control: True, "fast"),
+        registry.Rule(("able",), lambda problem, control: control != "never", "general"),
     )
     monkeypatch.setattr(registry, "AUTO", rules)
 

@@ -301,6 +301,10 @@ class Solution:
         """Whether the gap met the tolerance asked for."""
         return self.status == "optimal"
 
+    def within(self, tol: float) -> bool:
+        """Whether the gap is at most ``max(tol * |objective|, floor)``."""
+        return self.gap <= max(tol * abs(self.objective), self.floor)
+
     @classmethod
     def certify(
         cls,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
@@ -12,8 +13,10 @@ __all__ = [
     "AUTO",
     "FBPD",
     "SOLVERS",
+    "Chain",
     "InteriorPoint",
     "Solver",
+    "Stage",
     "as_solver",
     "blas_threads",
     "choose",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
 
@@ -16,17 +17,22 @@ SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (InteriorPoint, 
 
 
 class Rule(NamedTuple):
-    """One line of the table: use ``solver`` when ``when(problem, control)`` holds, for ``why``."""
+    """One line of the table: run ``chain`` when ``when(problem, control)`` holds, for ``why``.
 
-    solver: str
+    Each link is the name of a solver, or a name and the relative gap at which it hands over to
+    the next. A solver that stalls hands over too.
+    """
+
+    chain: tuple[str | tuple[str, float], ...]
     when: Callable[[Problem, Control], bool]
     why: str
 
 
-# Read from the top: the first rule that applies, with a solver that can solve the problem, wins.
+# Read from the top: the first rule that applies wins, with those of its solvers that can solve the
+# problem.
 AUTO: tuple[Rule, ...] = (
-    Rule("interior_point", lambda problem, control: True, "exact while its matrices fit"),
-    Rule("fbpd", lambda problem, control: True, "needs memory for the data and little else"),
+    Rule(("interior_point",), lambda problem, control: True, "exact while its matrices fit"),
+    Rule(("fbpd",), lambda problem, control: True, "needs memory for the data and little else"),
 )
 
 
@@ -50,16 +56,24 @@ def as_solver(solver: str | Solver) -> Solver:
 
 
 def choose(problem: Problem, control: Control) -> Solver:
-    """Return the solver that the table ``AUTO`` prescribes for ``problem``."""
-    reasons = []
+    """Return the solver, or the chain of them, that the table ``AUTO`` prescribes."""
+    reasons: dict[str, str] = {}
     for rule in AUTO:
-        solver = as_solver(rule.solver)
-        reason = solver.unsupported(problem)
-        if reason is not None:
-            reasons.append(f"{rule.solver}: {reason}")
-        elif rule.when(problem, control):
-            return solver
-    raise ValueError("No solver can solve this problem. " + " ".join(reasons))
+        if not rule.when(problem, control):
+            continue
+        stages = []
+        for link in rule.chain:
+            name, until = (link, 0.0) if isinstance(link, str) else link
+            solver = as_solver(name)
+            reason = solver.unsupported(problem)
+            if reason is None:
+                stages.append(Stage(solver, until))
+            else:
+                reasons[name] = reason
+        if stages:
+            return stages[0].solver if len(stages) == 1 else Chain(tuple(stages))
+    told = " ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    raise ValueError(f"No solver can solve this problem. {told}")
 
 
 def resolve(solver: str | Solver, problem: Problem, control: Control) -> Solver:

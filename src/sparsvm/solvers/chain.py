@@ -1,0 +1,99 @@
+"""Solvers one after the other: each goes on from where the one before it stopped."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sparsvm.problem import History, Solution, Start
+from sparsvm.solvers.base import Solver
+
+if TYPE_CHECKING:
+    from sparsvm.problem import Control, Problem
+
+
+class Stage(NamedTuple):
+    """One link of a chain: ``solver`` works until the relative gap is at most ``until``.
+
+    With ``until=0`` it works until the tolerance of the whole chain.
+    """
+
+    solver: Solver
+    until: float = 0.0
+
+
+class Chain(Solver):
+    """Run the stages in order until the tolerance is certified.
+
+    A stage that reaches its own ``until`` hands over; so does one that stalls or exhausts its own
+    iteration limit. A limit that the caller gave ends the chain: it was asked for. The point with
+    the smallest certified gap is handed on, and returned.
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+        At least one.
+    """
+
+    name = "auto"
+
+    def __init__(self, stages: tuple[Stage, ...]) -> None:
+        self.stages = stages
+
+    def unsupported(self, problem: Problem) -> str | None:
+        reasons = (stage.solver.unsupported(problem) for stage in self.stages)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
+        """Solve to ``control.tol``; ``control.max_iter`` limits each stage."""
+        began = time.perf_counter()
+        best: Solution | None = None
+        runs: list[tuple[float, Solution]] = []
+        for stage in self.stages:
+            entered = time.perf_counter() - began
+            ended = stage.solver.solve(
+                problem, start, replace(control, tol=max(control.tol, stage.until))
+            )
+            runs.append((entered, ended))
+            if best is None or ended.gap < best.gap:
+                best = ended
+            if best.within(control.tol):
+                break
+            if control.max_iter is not None and ended.status == "max_iter":
+                break
+            start = Start(best.coef, best.intercept, best.dual)
+        assert best is not None
+        return _joined(best, runs, control.tol, time.perf_counter() - began)
+
+
+def _joined(
+    best: Solution, runs: list[tuple[float, Solution]], tol: float, seconds: float
+) -> Solution:
+    """Return ``best`` with the names, iterations and histories of all the stages that ran."""
+    # The last stage may have met a tolerance of its own that is not the chain's.
+    short = "max_iter" if runs[-1][1].status == "max_iter" else "stalled"
+    return replace(
+        best,
+        status="optimal" if best.within(tol) else short,
+        n_iter=sum(run.n_iter for _, run in runs),
+        seconds=seconds,
+        history=_concatenated(runs),
+        solver=" → ".join(run.solver for _, run in runs),
+    )
+
+
+def _concatenated(runs: list[tuple[float, Solution]]) -> History:
+    iterations = np.cumsum([0, *(run.n_iter for _, run in runs[:-1])])
+    parts = [run.history for _, run in runs]
+    shifted = [part.iteration + first for part, first in zip(parts, iterations, strict=True)]
+    elapsed = [part.seconds + entered for part, (entered, _) in zip(parts, runs, strict=True)]
+    return History(
+        iteration=np.concatenate(shifted),
+        seconds=np.concatenate(elapsed),
+        objective=np.concatenate([part.objective for part in parts]),
+        gap=np.concatenate([part.gap for part in parts]),
+        nonzeros=np.concatenate([part.nonzeros for part in parts]),
+    )

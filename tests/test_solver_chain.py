@@ -1,0 +1,115 @@
+"""Chains of solvers: who hands over to whom, and what is returned."""
+
+import numpy as np
+import pytest
+
+from problems import make
+from sparsvm.problem import Control, History, Solution
+from sparsvm.solvers import Chain, Solver, Stage, as_solver, registry
+
+
+class Scripted(Solver):
+    """Return a solution of a given gap and remember what it was asked."""
+
+    name = "scripted"
+
+    def __init__(self, gap, status="stalled"):
+        self.gap = gap
+        self.status = status
+
+    def unsupported(self, problem):
+        return None
+
+    def solve(self, problem, start, control):
+        self.seen = (start, control)
+        history = History(
+            iteration=np.array([1, 2]),
+            seconds=np.array([0.0, 0.1]),
+            objective=np.array([2.0, 1.0]),
+            gap=np.array([1.0, self.gap]),
+            nonzeros=np.array([3, 4]),
+        )
+        return Solution(
+            coef=np.full((1, 1), self.gap),
+            intercept=np.zeros(1),
+            dual=np.zeros((1, 2)),
+            objective=1.0,
+            dual_objective=1.0 - self.gap,
+            gap=self.gap,
+            relative_gap=self.gap,
+            floor=0.0,
+            status="optimal" if self.gap <= control.tol else self.status,
+            n_iter=2,
+            seconds=0.1,
+            history=history,
+            solver=self.name,
+        )
+
+
+def run(*solvers, tol=1e-4, max_iter=None):
+    stages = tuple(s if isinstance(s, Stage) else Stage(s) for s in solvers)
+    return Chain(stages).solve(None, None, Control(tol=tol, max_iter=max_iter))
+
+
+def test_a_stage_stops_at_its_own_gap_and_hands_its_point_over():
+    rough, fine = Scripted(5e-3), Scripted(5e-5)
+    found = run(Stage(rough, until=1e-2), fine)
+    assert rough.seen[1].tol == 1e-2 and fine.seen[1].tol == 1e-4
+    assert fine.seen[0].coef[0, 0] == 5e-3
+    assert found.status == "optimal" and found.gap == 5e-5 and found.n_iter == 4
+    assert found.solver == "scripted → scripted"
+    assert found.history.iteration.tolist() == [1, 2, 3, 4]
+    assert found.history.gap.tolist() == [1.0, 5e-3, 1.0, 5e-5]
+
+
+def test_nothing_runs_after_the_tolerance_is_met():
+    first, second = Scripted(1e-5), Scripted(1e-9)
+    assert run(first, second).gap == 1e-5
+    assert not hasattr(second, "seen")
+
+
+def test_a_stalled_stage_falls_through_and_the_best_point_is_returned():
+    found = run(Scripted(1e-3), Scripted(1e-2))
+    assert found.gap == 1e-3 and found.status == "stalled"
+
+
+def test_a_stage_tolerance_is_not_the_tolerance_of_the_chain():
+    assert run(Stage(Scripted(5e-3), until=1e-2)).status == "stalled"
+
+
+def test_an_iteration_limit_of_the_caller_ends_the_chain():
+    second = Scripted(1e-9)
+    assert run(Scripted(1e-3, "max_iter"), second, max_iter=2).status == "max_iter"
+    assert not hasattr(second, "seen")
+    # A solver's own default limit is a reason to try the next one.
+    assert run(Scripted(1e-3, "max_iter"), second).status == "optimal"
+
+
+def test_auto_leaves_out_of_a_chain_the_solvers_that_cannot(monkeypatch):
+    class Never(Scripted):
+        name = "never"
+
+        def unsupported(self, problem):
+            return "It never works."
+
+    able = type(
+        "Able", (Scripted,), {"name": "able", "__init__": lambda s: Scripted.__init__(s, 0)}
+    )
+    never = type("No", (Never,), {"name": "never", "__init__": lambda s: Scripted.__init__(s, 0)})
+    monkeypatch.setattr(registry, "SOLVERS", {"able": able, "never": never})
+    rule = registry.Rule(("never", ("able", 1e-2), "able"), lambda problem, control: True, "why")
+    monkeypatch.setattr(registry, "AUTO", (rule,))
+    chain = registry.choose(None, None)
+    assert [stage.until for stage in chain.stages] == [1e-2, 0.0]
+    assert all(stage.solver.name == "able" for stage in chain.stages)
+    assert Chain((Stage(never()),)).unsupported(None) == "It never works."
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2"])
+def test_real_solvers_pass_their_points_on(penalty):
+    problem = make(3, penalty=penalty)
+    stages = (Stage(as_solver("fbpd"), until=0.1), Stage(as_solver("interior_point")))
+    found = Chain(stages).solve(problem, None, Control(tol=1e-6))
+    alone = as_solver("interior_point").solve(problem, None, Control(tol=1e-6))
+    assert found.converged and found.solver == "fbpd → interior_point"
+    assert found.objective == pytest.approx(alone.objective, rel=2e-6)
