@@ -75,7 +75,7 @@ def test_iterates_are_those_of_algorithm_1(family, penalty):
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("classes", [3, 10, 66])
+@pytest.mark.parametrize("classes", [3, 4, 5, 6, 7, 8, 9, 10, 66])
 def test_iterates_with_many_samples_and_classes(classes):
     # More samples than are projected side by side, and classes on both sides of every switch.
     rng = np.random.default_rng(classes)

@@ -3,8 +3,8 @@
 Prints, for designs of several shapes, the time of one iteration divided by the time of its two
 products alone, on the same state and buffers, measured in turns within one thread. Times are of the
 processor, the shortest over the turns, since whatever else the machine does only ever adds to it.
-The aim is a ratio of at most 1.3 where the design has ten non-zeros per feature; rows of a few
-dozen dense features cannot meet it, for there a row's projection costs as much as its products.
+The aim is a ratio of at most 1.3 where the design has ten non-zeros per feature; rows of a dozen
+dense features miss it (1.5), for there a row's projection costs as much as half of its products.
 
     python benchmarks/kernels/fbpd_iteration.py
 """

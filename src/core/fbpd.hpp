@@ -16,11 +16,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "design.hpp"
+#include "dual_rows.hpp"
 #include "penalty_prox.hpp"
 #include "prox.hpp"
 #include "simplex_batch.hpp"
@@ -97,8 +99,10 @@ class Fbpd {
         ahead_(size(d_ * outputs_)), gradient_(size(d_ * outputs_)), signed_(size(n_ * outputs_)),
         scores_(size(n_ * outputs_)), intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
         row_(size(problem.classes)), sum_weights_(size(d_ * outputs_)),
-        sum_signed_(size(n_ * outputs_)), sum_intercept_(size(outputs_)), batch_(problem.classes) {
+        sum_signed_(size(n_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)),
+        batch_(problem.classes) {
     scratch_.reserve(problem.classes);
+    if (few_classes()) lay_out_rows();
     // A few thousand entries at a time stay in cache from the gradient step to the extrapolation.
     const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, 2048 / outputs_) : d_;
     for (int64_t part = 0, from = 0; part < prox_.parts(); ++part) {
@@ -126,6 +130,9 @@ class Fbpd {
       poll();
       if (outputs_ == 1) {
         dual_step_of_two();
+      } else if (few_classes()) {
+        dual_rows(outputs_, {n_, scores_.data(), ahead_intercept_.data(), lift_.data(), own_.data(),
+                             problem_.mass, sigma_, signed_.data(), totals_.data()});
       } else {
         dual_step();
       }
@@ -182,6 +189,7 @@ class Fbpd {
         signed_[i * outputs_ + problem_.y[i]] -= p;
       }
     }
+    add_up_columns();
     forget();
   }
 
@@ -235,7 +243,7 @@ class Fbpd {
   }
 
   /// W and b with their extrapolation; returns ‖x⁺ − x‖/‖x⁺‖ if it is to be measured, infinity
-  /// where x⁺ = 0.
+  /// where x⁺ = 0 to rounding.
   template <bool measure>
   double primal_step() {
     double moved = 0.0, length = 0.0;
@@ -247,7 +255,9 @@ class Fbpd {
       extrapolate<measure>(first, end, moved, length);
     }
     if (problem_.intercept) intercept_step(moved, length);
-    return measure && length > 0.0 ? std::sqrt(moved / length) : INFINITY;
+    // Column sums that should vanish leave their rounding, step after step, in the intercept.
+    const double noise = 4.0 * DBL_EPSILON * tau_ * static_cast<double>(iteration_ + 1);
+    return measure && length > noise * noise ? std::sqrt(moved / length) : INFINITY;
   }
 
   void gradient_step(int64_t first, int64_t end) {
@@ -281,18 +291,38 @@ class Fbpd {
   }
 
   void intercept_step(double& moved, double& length) {
-    std::vector<double>& sums = row_;
-    std::fill(sums.begin(), sums.end(), 0.0);
-    const double* Y = signed_.data();
-    for (int64_t i = 0; i < n_; ++i) {
-      for (int64_t k = 0; k < outputs_; ++k) sums[k] += Y[i * outputs_ + k];
-    }
+    if (!few_classes()) add_up_columns();
     for (int64_t k = 0; k < outputs_; ++k) {
-      const double before = intercept_[k], now = before - tau_ * sums[k];
+      const double before = intercept_[k], now = before - tau_ * totals_[k];
       moved += (now - before) * (now - before);
       length += now * now;
       intercept_[k] = now;
       ahead_intercept_[k] = 2.0 * now - before;
+    }
+  }
+
+  /// Column sums of Ỹ; for few classes dual_rows leaves them behind.
+  void add_up_columns() {
+    std::fill(totals_.begin(), totals_.end(), 0.0);
+    const double* Y = signed_.data();
+    for (int64_t i = 0; i < n_; ++i) {
+      for (int64_t k = 0; k < outputs_; ++k) totals_[k] += Y[i * outputs_ + k];
+    }
+  }
+
+  bool few_classes() const { return outputs_ > 1 && outputs_ <= dual_rows_longest; }
+
+  /// The constant parts of the dual step: reading them costs less than looking them up.
+  void lay_out_rows() {
+    own_.assign(size(n_ * outputs_), 0.0);
+    lift_.resize(size(n_ * outputs_));
+    for (int64_t i = 0; i < n_; ++i) {
+      const std::int32_t true_class = problem_.y[i];
+      const double* r = problem_.cost + true_class * outputs_;
+      own_[i * outputs_ + true_class] = problem_.mass[i];
+      for (int64_t k = 0; k < outputs_; ++k) {
+        lift_[i * outputs_ + k] = margin_factor(i) * r[k] + own_[i * outputs_ + k];
+      }
     }
   }
 
@@ -376,7 +406,9 @@ class Fbpd {
   std::vector<double> signed_, scores_;              // n x outputs; signed_ is Ỹ
   std::vector<double> intercept_, ahead_intercept_;  // outputs
   std::vector<double> row_, before_;
+  std::vector<double> lift_, own_;  // n x outputs, for few classes
   std::vector<double> sum_weights_, sum_signed_, sum_intercept_;
+  std::vector<double> totals_;  // outputs: column sums of Ỹ
   ProxScratch scratch_;
   SimplexBatch batch_;
   std::vector<int64_t> chunks_;  // parts of the penalty that are treated together

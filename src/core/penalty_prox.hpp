@@ -135,40 +135,48 @@ class PenaltyProx {
     }
   }
 
-  /// prox of step·ω_j‖·‖_∞ of single features, side by side where there are enough of them.
+  /// prox of step·ω_j‖·‖_∞ of single features. Most rows vanish, which a sum tells; the levels of
+  /// the others are found side by side where there are enough of them.
   void clip_features(double* V, double step, std::int64_t from, std::int64_t to) {
     constexpr int lanes = SimplexBatch::lanes;
-    std::int64_t j = from;
-    if (outputs_ <= SimplexBatch::longest) {
-      for (; j + lanes <= to; j += lanes) clip_batch(V + j * outputs_, step, omega_.data() + j);
-    }
-    for (; j < to; ++j) {
+    int waiting = 0;
+    for (std::int64_t j = from; j < to; ++j) {
       const double t = step * omega_[j];
-      if (t > 0.0) prox_group_linf(V + j * outputs_, outputs_, t, V + j * outputs_, work_);
+      if (t == 0.0) continue;
+      double* v = V + j * outputs_;
+      double total = 0.0;
+      for (std::int64_t k = 0; k < outputs_; ++k) total += std::abs(v[k]);
+      if (total <= t) {
+        std::fill(v, v + outputs_, 0.0);
+        continue;
+      }
+      if (outputs_ > SimplexBatch::longest) {
+        prox_group_linf(v, outputs_, t, v, work_);
+        continue;
+      }
+      waiting_[waiting++] = j;
+      if (waiting == lanes) clip_batch(V, step);
+      waiting %= lanes;
+    }
+    for (int l = 0; l < waiting; ++l) {
+      double* v = V + waiting_[l] * outputs_;
+      prox_group_linf(v, outputs_, step * omega_[waiting_[l]], v, work_);
     }
   }
 
-  void clip_batch(double* V, double step, const double* omega) {
+  /// Clip the rows that wait, as many as there are lanes, none of which vanishes.
+  void clip_batch(double* V, double step) {
     constexpr int lanes = SimplexBatch::lanes;
     double* block = batch_.block();
-    double total[lanes];
     for (int l = 0; l < lanes; ++l) {
-      const double* v = V + l * outputs_;
-      double sum = 0.0;
-      for (std::int64_t k = 0; k < outputs_; ++k) {
-        const double size = std::abs(v[k]);
-        block[k * lanes + l] = size;
-        sum += size;
-      }
-      total[l] = sum;
-      batch_.mass()[l] = step * omega[l];
+      const double* v = V + waiting_[l] * outputs_;
+      for (std::int64_t k = 0; k < outputs_; ++k) block[k * lanes + l] = std::abs(v[k]);
+      batch_.mass()[l] = step * omega_[waiting_[l]];
     }
     batch_.locate();
     for (int l = 0; l < lanes; ++l) {
-      const double t = batch_.mass()[l];
-      const double level = total[l] <= t ? 0.0 : std::max(0.0, batch_.top()[l] + batch_.theta()[l]);
-      if (t == 0.0) continue;
-      double* v = V + l * outputs_;
+      const double level = std::max(0.0, batch_.top()[l] + batch_.theta()[l]);
+      double* v = V + waiting_[l] * outputs_;
       for (std::int64_t k = 0; k < outputs_; ++k) v[k] = clipped(v[k], level) + 0.0;
     }
   }
@@ -245,6 +253,7 @@ class PenaltyProx {
   std::vector<double> gathered_, gathered_omega_;
   ProxScratch work_;
   SimplexBatch batch_;
+  std::int64_t waiting_[SimplexBatch::lanes] = {};  // features whose rows are clipped together
 };
 
 }  // namespace sparsvm
