@@ -1,4 +1,4 @@
-"""Random and degenerate hinge problems for the tests.
+"""Random and degenerate problems for the tests.
 
 ``make(seed)`` draws one small problem; the seed decides everything. Every family in ``FAMILIES``
 bends the plain draw in one direction that has broken solvers or certificates before.
@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm.design import make_design
-from sparsvm.losses import Hinge
+from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.penalties import L1, L2, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem import Problem
 
+SMOOTH_LOSSES = ("squared_hinge", "logistic", "ovr_squared_hinge")
 PENALTIES = ("l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group")
 
 
@@ -143,7 +144,7 @@ FAMILIES = (
 )
 
 
-def make(seed, family=plain, penalty=None):
+def make(seed, family=plain, penalty=None, loss="hinge"):
     """Draw a problem of the family; the penalty is drawn too unless named."""
     rng = np.random.default_rng([seed, FAMILIES.index(family)])
     n_classes = int(rng.integers(2, 9)) if seed % 2 else int(rng.integers(2, 4))
@@ -154,15 +155,33 @@ def make(seed, family=plain, penalty=None):
     draw = Draw(rng, X, y, n_classes, np.ones(n))
     family(draw)
     kind = penalty if penalty is not None else PENALTIES[seed % len(PENALTIES)]
-    return _finish(draw, _penalty(kind, draw))
+    return _finish(draw, _penalty(kind, draw), _loss(loss, draw))
 
 
-def cases(per_family, penalty=None):
+def cases(per_family, penalty=None, loss="hinge"):
     """Yield (name, problem) for every family."""
     for family in FAMILIES:
         for seed in range(per_family):
-            problem = make(seed, family, penalty)
+            problem = make(seed, family, penalty, loss)
             yield f"{family.__name__}-{seed}-{problem.penalty.kind}", problem
+
+
+def smooth_cases(per_family):
+    """Yield (name, problem) for every family and smooth loss."""
+    for loss in SMOOTH_LOSSES:
+        for name, problem in cases(per_family, loss=loss):
+            yield f"{loss}-{name}", problem
+
+
+def _loss(name, draw):
+    if name == "ovr_squared_hinge":
+        draw.margin, draw.margin_scale = 1.0, None
+        return OvrSquaredHinge()
+    if name == "logistic" and draw.rng.random() < 0.5:
+        return Logistic()
+    return {"hinge": Hinge, "squared_hinge": SquaredHinge, "logistic": Logistic}[name](
+        margin=draw.margin
+    )
 
 
 def _penalty(kind, draw):
@@ -182,7 +201,7 @@ def _penalty(kind, draw):
     }[kind]()
 
 
-def _finish(draw, penalty):
+def _finish(draw, penalty, loss):
     keep = draw.sample_weight > 0.0
     X, y = np.ascontiguousarray(draw.X[keep]), draw.y[keep].astype(np.int32)
     n_outputs = 1 if draw.n_classes == 2 else draw.n_classes
@@ -192,10 +211,10 @@ def _finish(draw, penalty):
         design=make_design(sp.csr_matrix(X) if draw.sparse else X),
         y=y,
         mass=mass,
-        cost=Hinge(margin=draw.margin).cost_matrix(draw.n_classes),
+        cost=loss.cost_matrix(draw.n_classes),
         n_classes=draw.n_classes,
         alpha=1.0,
-        loss=Hinge(margin=draw.margin),
+        loss=loss,
         penalty=terms,
         fit_intercept=draw.fit_intercept,
         margin_scale=None if draw.margin_scale is None else draw.margin_scale[keep],

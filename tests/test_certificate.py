@@ -14,7 +14,7 @@ from reference import oracles
 from sparsvm.balance import balance
 from sparsvm.certificate import repaired_flows
 from sparsvm.design import make_design
-from sparsvm.losses import Hinge, Logistic
+from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L1, L2, CappedL1
 from sparsvm.problem import Control, History, Problem, Solution
 
@@ -278,9 +278,9 @@ def test_infeasible_tilt_has_no_bound():
     assert not proof.within(1e-4)
 
 
-def test_certificate_of_other_losses_is_refused_in_a_sentence():
-    problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), loss=Logistic())
-    with pytest.raises(ValueError, match="hinge loss with a convex penalty; got the loss 'logi"):
+def test_certificate_of_problems_that_are_not_convex_is_refused_in_a_sentence():
+    problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), loss=Ramp())
+    with pytest.raises(ValueError, match="convex loss with a convex penalty; got the loss 'ramp'"):
         problem.certificate(np.zeros((3, 3)), np.zeros(3), None)
     problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), CappedL1())
     with pytest.raises(ValueError, match="the penalty 'capped_l1'"):

@@ -87,6 +87,63 @@ def test_gradient_equals_finite_differences(name, sizes):
         np.testing.assert_allclose(gradient[:, k], (above - below) / (2 * step), atol=2e-4)
 
 
+SMOOTH = [name for name, cls in LOSSES.items() if cls.smooth]
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@given(sizes=SIZES)
+def test_hessian_product_equals_finite_differences_of_the_gradient(name, sizes):
+    loss, (scores, y, margins) = as_loss(name), draw(sizes)
+    direction = np.random.default_rng(sizes[2]).standard_normal(scores.shape)
+    step = 1e-7
+    ahead = loss.gradient(scores + step * direction, y, margins)
+    behind = loss.gradient(scores - step * direction, y, margins)
+    product = loss.hessian_product(scores, y, margins, direction)
+    own = scores[np.arange(y.size), y][:, None]
+    # The squared losses have kinks where a margin is just kept; a row this close to one is left.
+    distances = np.minimum(np.abs(margins + scores - own), np.abs(1.0 - np.abs(scores)))
+    distances[np.arange(y.size), y] = np.abs(1.0 - np.abs(own[:, 0]))
+    clear = distances.min(axis=1) > 1e-4
+    np.testing.assert_allclose(product[clear], ((ahead - behind) / (2.0 * step))[clear], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@given(sizes=SIZES)
+def test_fenchel_young_holds_with_equality_at_the_gradient(name, sizes):
+    loss, (scores, y, margins) = as_loss(name), draw(sizes)
+    values, dual = loss.value(scores, y, margins), loss.gradient(scores, y, margins)
+    young = values + loss.conjugate(dual, y, margins) - np.sum(dual * scores, axis=1)
+    np.testing.assert_allclose(young, 0.0, atol=1e-10 * (1.0 + np.abs(values).max()))
+    other = scores + np.random.default_rng(sizes[2]).standard_normal(scores.shape)
+    if scores.shape[1] == 2:
+        other[:, 0] = 0.0
+    elsewhere = loss.gradient(other, y, margins)
+    young = values + loss.conjugate(elsewhere, y, margins) - np.sum(elsewhere * scores, axis=1)
+    assert np.all(young >= -1e-10 * (1.0 + values))
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@given(sizes=SIZES)
+def test_dual_entries_are_the_unsigned_derivatives(name, sizes):
+    loss, data = as_loss(name), draw(sizes)
+    scores, y, _ = data
+    entries, gradient = loss.dual_entries(*data), loss.gradient(*data)
+    assert np.all(entries >= 0.0)
+    rows = np.arange(y.size)
+    if loss.of_differences or scores.shape[1] == 2:
+        assert np.all(entries[rows, y] == 0.0)
+        gradient[rows, y] = 0.0
+    np.testing.assert_array_equal(entries, np.abs(gradient))
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_conjugates_are_infinite_outside_their_domain(name):
+    y, margins = np.array([0], dtype=np.int32), np.array([[0.0, 1.0, 1.0]])
+    assert as_loss(name).conjugate(np.array([[0.5, -0.5, 0.0]]), y, margins) == np.inf
+    if name != "ovr_squared_hinge":
+        assert as_loss(name).conjugate(np.array([[-0.5, 0.6, 0.0]]), y, margins) == np.inf
+
+
 @given(sizes=SIZES)
 def test_hinge_satisfies_fenchel_young_with_equality_at_a_subgradient(sizes):
     scores, y, margins = draw(sizes)

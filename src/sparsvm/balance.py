@@ -8,6 +8,10 @@ K x K matrix of class flows, and :math:`\phi` only depends on that matrix.
 
 :math:`\phi''` grows along a step by at most exp(a), a being the largest increase of an exponent, so
 the Newton step damped by log(1 + a)/a decreases :math:`\phi` with no line search.
+
+One-vs-rest with more than two classes is one such problem of two classes, own and other, for each
+class: with the intercept alone the samples of the class and the others are multiplied by
+:math:`\sqrt{N/P}` and :math:`\sqrt{P/N}`, P and N being the sums of their entries.
 """
 
 from __future__ import annotations
@@ -25,8 +29,9 @@ if TYPE_CHECKING:
     from sparsvm.problem import Problem
 
 EPS = float(np.finfo(np.float64).eps)
-# The equalities count as satisfied within this much times the mass-weighted mean of the absolute
-# column: the scale of the rounding floor of the objective.
+# The equalities count as satisfied within this much times the mean of the absolute column, weighted
+# by mass for the hinge and by the entries themselves for smooth losses: the scale of the rounding
+# floor of the objective.
 TOLERANCE = 64.0 * EPS
 # Class flows below this share of the largest are dropped: they are worth less than the rounding
 # of the others, and would leave the Newton systems singular.
@@ -36,29 +41,80 @@ NEGLIGIBLE = 1e-13
 def balance(problem: Problem, flows: Floats) -> Floats:
     """Return balanced flows near the given ones; all zero where that fails."""
     y, K = problem.y, problem.n_classes
-    if problem.fit_intercept:
+    by_mass = problem.loss.name == "hinge"
+    columns = _free_columns(problem) if problem.penalty.free.size else None
+    if not problem.one_vs_rest:
+        return _balance_pairs(y, K, flows, columns, problem.fit_intercept, by_mass)
+    if columns is None:
+        return _balance_signs(y, flows)
+    balanced = np.zeros_like(flows)
+    rows = np.arange(problem.n)
+    for k in range(K):
+        own = (y == k).astype(np.int32)
+        pair = np.zeros((problem.n, 2))
+        pair[rows, 1 - own] = flows[:, k]
+        pair = _balance_pairs(own, 2, pair, columns, problem.fit_intercept, by_mass)
+        balanced[:, k] = pair.sum(axis=1)
+    return balanced
+
+
+def _balance_signs(y: NDArray[np.integer], flows: Floats) -> Floats:
+    """Give the entries of each class's own samples and of the others the same sum."""
+    rows, classes = np.arange(y.size), np.arange(flows.shape[1])
+    own = np.where(y[:, None] == classes, flows, 0.0)
+    other = flows.copy()
+    other[rows, y] = 0.0
+    positive, negative = own.sum(axis=0), other.sum(axis=0)
+    linked = np.minimum(positive, negative) > NEGLIGIBLE * np.maximum(positive, negative)
+    ratio = np.ones_like(positive)
+    np.divide(negative, positive, out=ratio, where=linked)
+    root = np.sqrt(ratio)
+    balanced: Floats = other / root
+    balanced[rows, y] = flows[rows, y] * root[y]
+    balanced[:, ~linked] = 0.0
+    return balanced
+
+
+def _balance_pairs(
+    y: NDArray[np.integer],
+    K: int,
+    flows: Floats,
+    columns: Floats | None,
+    intercept: bool,
+    by_mass: bool,
+) -> Floats:
+    """Balance flows between classes: for the intercept alone unless ``columns`` are given."""
+    if intercept:
         flows = _between_connected_classes(flows, y, K)
     if not flows.any():
         return flows
-    if problem.penalty.free.size == 0:
+    if columns is not None:
+        return _balance_columns(y, flows, columns, by_mass)
+    class_flows = _class_flows(flows, y, K)
+    if not _is_balanced(class_flows):
+        exponents = _minimise(
+            np.ones((K, 1)), np.arange(K), class_flows, _class_hessian, _osborne(class_flows)
+        )
+        flows = flows * np.exp(exponents)[y]
         class_flows = _class_flows(flows, y, K)
-        if not _is_balanced(class_flows):
-            exponents = _minimise(
-                np.ones((K, 1)), np.arange(K), class_flows, _class_hessian, _osborne(class_flows)
-            )
-            flows = flows * np.exp(exponents)[y]
-            class_flows = _class_flows(flows, y, K)
-        residual = class_flows.sum(axis=0) - class_flows.sum(axis=1)
-        return flows if np.all(np.abs(residual) <= TOLERANCE) else np.zeros_like(flows)
-    return _balance_columns(problem, flows, _free_columns(problem))
+    residual = class_flows.sum(axis=0) - class_flows.sum(axis=1)
+    allowed = TOLERANCE * (1.0 if by_mass else float(class_flows.sum()))
+    return flows if np.all(np.abs(residual) <= allowed) else np.zeros_like(flows)
 
 
-def _balance_columns(problem: Problem, flows: Floats, columns: Floats) -> Floats:
-    start = np.zeros((columns.shape[1], problem.n_classes))
+def _balance_columns(
+    y: NDArray[np.integer], flows: Floats, columns: Floats, by_mass: bool
+) -> Floats:
+    start = np.zeros((columns.shape[1], flows.shape[1]))
+    rows = np.arange(y.size)
     for negligible in (NEGLIGIBLE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7):
-        flows = flows * np.exp(_minimise(columns, problem.y, flows, _column_hessian, start))
-        residual = columns.T @ problem.signed_dual(flows)
-        if np.all(np.abs(residual) <= TOLERANCE):
+        flows = flows * np.exp(_minimise(columns, y, flows, _column_hessian, start))
+        totals = flows.sum(axis=1)
+        signed = flows.copy()
+        signed[rows, y] = -totals
+        residual = columns.T @ signed
+        allowed = np.ones(columns.shape[1]) if by_mass else totals @ np.abs(columns)
+        if np.all(np.abs(residual) <= TOLERANCE * allowed[:, None]):
             return flows
         # Flows that no balance can contain fade out as beta runs off to infinity, until rounding
         # stops it; without them the rest has a minimiser.

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from sparsvm.parameters import Parameterised
 
@@ -50,6 +51,43 @@ class Loss(Parameterised):
         A scalar margin m gives ``m (1 - I)``.
         """
         return _cost_matrix(getattr(self, "margin", 1.0), n_classes)
+
+
+class SmoothLoss(Loss):
+    """Base class of the losses with a derivative: first and second order formulas, conjugate."""
+
+    smooth = True
+
+    def gradient(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        """Return the derivative with respect to the scores, shape (n, K)."""
+        raise NotImplementedError
+
+    def hessian_product(
+        self, scores: Floats, y: Labels, margins: Floats, direction: Floats
+    ) -> Floats:
+        r"""Return :math:`H_i u_i` for every row :math:`u_i` of ``direction``, shape (n, K).
+
+        :math:`H_i` is the second derivative of the loss of sample i in its K scores; where the
+        squared losses have a kink in the gradient, the generalised one that takes the kink as
+        inactive.
+        """
+        raise NotImplementedError
+
+    def conjugate(self, dual: Floats, y: Labels, margins: Floats) -> Floats:
+        r"""Return :math:`\sup_S \langle \tilde Y_i, S \rangle - \ell(y_i, S)`, shape (n,).
+
+        ``dual`` is (n, K), in units of mass 1; signs and row sums are judged to 1e-12.
+        """
+        raise NotImplementedError
+
+    def dual_entries(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        """Return the dual variables at the scores, in units of mass 1 (see ``Solution.dual``).
+
+        The derivatives off the true class, which are not negative, and 0 on it.
+        """
+        entries = self.gradient(scores, y, margins)
+        entries[np.arange(y.size), y] = 0.0
+        return entries
 
 
 class Hinge(Loss):
@@ -94,8 +132,13 @@ class Hinge(Loss):
         return np.where(inside, -np.sum(simplex * margins, axis=1), np.inf)
 
 
-class SquaredHinge(Loss):
+class SquaredHinge(SmoothLoss):
     r"""Squared multiclass hinge, :math:`\sum_{k \ne y} \max(0, m_{yk} + \Delta_k)^2`.
+
+    With :math:`h_k = \max(0, m_{yk} + \Delta_k)` and :math:`a_k = [h_k > 0]` for k off the true
+    class, the derivative is :math:`2 h_k` (minus their sum on the true class), the second
+    derivative takes u to :math:`2 a_k (u_k - u_y)` (likewise), and the conjugate at
+    :math:`\tilde Y` is :math:`\sum_{k \ne y} \tilde Y_k^2 / 4 - m_{yk} \tilde Y_k`.
 
     Parameters
     ----------
@@ -104,7 +147,6 @@ class SquaredHinge(Loss):
     """
 
     name = "squared_hinge"
-    smooth = True
 
     def __init__(self, margin: Any = 1.0) -> None:
         self.margin = margin
@@ -113,8 +155,18 @@ class SquaredHinge(Loss):
         return np.asarray(np.sum(self._violations(scores, y, margins) ** 2, axis=1))
 
     def gradient(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
-        """Return the derivative with respect to the scores, shape (n, K)."""
         return _balance_rows(2.0 * self._violations(scores, y, margins), y)
+
+    def hessian_product(
+        self, scores: Floats, y: Labels, margins: Floats, direction: Floats
+    ) -> Floats:
+        active = self._violations(scores, y, margins) > 0.0
+        return _balance_rows(np.where(active, 2.0 * _differences(direction, y), 0.0), y)
+
+    def conjugate(self, dual: Floats, y: Labels, margins: Floats) -> Floats:
+        flows, balanced = _flows(dual, y)
+        inside = balanced & (flows.min(axis=1) >= -1e-12)
+        return np.where(inside, np.sum(flows * (flows / 4.0 - margins), axis=1), np.inf)
 
     @staticmethod
     def _violations(scores: Floats, y: Labels, margins: Floats) -> Floats:
@@ -123,8 +175,13 @@ class SquaredHinge(Loss):
         return violations
 
 
-class Logistic(Loss):
+class Logistic(SmoothLoss):
     r"""Multinomial logistic loss, :math:`\log(1 + \sum_{k \ne y} \exp(m_{yk} + \Delta_k))`.
+
+    With :math:`q_k` proportional to :math:`\exp(m_{yk} + \Delta_k)` and summing to 1, the
+    derivative is :math:`q - e_y`, the second derivative takes u to
+    :math:`q \circ (u - q^\top u)`, and the conjugate at :math:`\tilde Y = Y - e_y` is
+    :math:`\sum_k Y_k \log Y_k - m_{yk} Y_k` for Y in the unit simplex.
 
     Parameters
     ----------
@@ -133,7 +190,6 @@ class Logistic(Loss):
     """
 
     name = "logistic"
-    smooth = True
 
     def __init__(self, margin: Any = 0.0) -> None:
         self.margin = margin
@@ -142,22 +198,42 @@ class Logistic(Loss):
         return np.asarray(np.logaddexp.reduce(margins + _differences(scores, y), axis=1))
 
     def gradient(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
-        """Return the derivative with respect to the scores, shape (n, K)."""
+        return _balance_rows(self._probabilities(scores, y, margins), y)
+
+    def hessian_product(
+        self, scores: Floats, y: Labels, margins: Floats, direction: Floats
+    ) -> Floats:
+        probabilities = self._probabilities(scores, y, margins)
+        means = np.sum(probabilities * direction, axis=1, keepdims=True)
+        return np.asarray(probabilities * (direction - means))
+
+    def conjugate(self, dual: Floats, y: Labels, margins: Floats) -> Floats:
+        flows, balanced = _flows(dual, y)
+        rest = 1.0 - flows.sum(axis=1)
+        inside = balanced & (flows.min(axis=1) >= -1e-12) & (rest >= -1e-12)
+        flows, rest = np.maximum(flows, 0.0), np.maximum(rest, 0.0)
+        values = np.sum(xlogy(flows, flows) - margins * flows, axis=1) + xlogy(rest, rest)
+        return np.where(inside, values, np.inf)
+
+    @staticmethod
+    def _probabilities(scores: Floats, y: Labels, margins: Floats) -> Floats:
         exponents = margins + _differences(scores, y)
         exponents -= exponents.max(axis=1, keepdims=True)
         probabilities = np.exp(exponents)
         probabilities /= probabilities.sum(axis=1, keepdims=True)
-        return _balance_rows(probabilities, y)
+        return np.asarray(probabilities)
 
 
-class OvrSquaredHinge(Loss):
+class OvrSquaredHinge(SmoothLoss):
     r"""One-vs-rest squared hinge, :math:`\sum_k \max(0, 1 - t_k S_k)^2` with :math:`t = \pm 1`.
 
-    With two classes there is one score S (the difference of the two) and one term.
+    With two classes there is one score S (the difference of the two) and one term. With
+    :math:`h_k = \max(0, 1 - t_k S_k)` the derivative is :math:`-2 t_k h_k`, the second derivative
+    is diagonal, 2 where :math:`h_k > 0`, and the conjugate at :math:`\tilde Y_k = -t_k z_k` is
+    :math:`\sum_k z_k^2/4 - z_k` for :math:`z \ge 0`.
     """
 
     name = "ovr_squared_hinge"
-    smooth = True
     uses_margin = False
     of_differences = False
 
@@ -166,12 +242,38 @@ class OvrSquaredHinge(Loss):
         return np.asarray(np.sum(np.maximum(0.0, 1.0 - signs * outputs) ** 2, axis=1))
 
     def gradient(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
-        """Return the derivative with respect to the scores, shape (n, K)."""
         signs, outputs = self._outputs(scores, y)
-        slopes = -2.0 * signs * np.maximum(0.0, 1.0 - signs * outputs)
+        return self._all_scores(-2.0 * signs * np.maximum(0.0, 1.0 - signs * outputs), scores)
+
+    def hessian_product(
+        self, scores: Floats, y: Labels, margins: Floats, direction: Floats
+    ) -> Floats:
+        signs, outputs = self._outputs(scores, y)
+        _, along = self._outputs(direction, y)
+        return self._all_scores(np.where(signs * outputs < 1.0, 2.0 * along, 0.0), scores)
+
+    def conjugate(self, dual: Floats, y: Labels, margins: Floats) -> Floats:
+        if dual.shape[1] == 2:
+            sizes, inside = _flows(dual, y)
+        else:
+            signs, _ = self._outputs(dual, y)
+            sizes, inside = -signs * dual, np.ones(y.size, dtype=bool)
+        inside &= sizes.min(axis=1) >= -1e-12
+        return np.where(inside, np.sum(sizes * (sizes / 4.0 - 1.0), axis=1), np.inf)
+
+    def dual_entries(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
+        """Return the absolute derivatives; for two classes, 0 on the true class."""
+        entries = np.abs(self.gradient(scores, y, margins))
         if scores.shape[1] == 2:
-            return np.hstack([-slopes, slopes])
-        return np.asarray(slopes)
+            entries[np.arange(y.size), y] = 0.0
+        return np.asarray(entries)
+
+    @staticmethod
+    def _all_scores(outputs: Floats, scores: Floats) -> Floats:
+        """Derivatives in the one difference of two classes become those in both scores."""
+        if scores.shape[1] == 2:
+            return np.hstack([-outputs, outputs])
+        return np.asarray(outputs)
 
     @staticmethod
     def _outputs(scores: Floats, y: Labels) -> tuple[Floats, Floats]:
@@ -239,6 +341,14 @@ def _balance_rows(off_class: Floats, y: Labels) -> Floats:
     off_class[rows, y] = 0.0
     off_class[rows, y] = -off_class.sum(axis=1)
     return off_class
+
+
+def _flows(dual: Floats, y: Labels) -> tuple[Floats, NDArray[np.bool_]]:
+    """Entries off the true class (0 on it), and whether each row sums to zero."""
+    balanced = np.abs(dual.sum(axis=1)) <= 1e-12 * (1.0 + np.abs(dual).sum(axis=1))
+    flows = np.array(dual, dtype=np.float64)
+    flows[np.arange(y.size), y] = 0.0
+    return flows, balanced
 
 
 def _cost_matrix(margin: Any, n_classes: int) -> Floats:

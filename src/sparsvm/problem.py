@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsvm.losses import Floats, Labels, Loss
+from sparsvm.losses import Floats, Labels, Loss, SmoothLoss
 from sparsvm.penalty_terms import PenaltyTerms
 
 
@@ -53,7 +53,7 @@ class Certificate:
     floor : float
         Rounding error of the objective itself; gaps below it mean nothing.
     dual : array of shape (n, K)
-        The feasible dual point behind the bound, rows in the simplex of mass p_i.
+        The feasible dual point behind the bound, as described in :class:`Solution`.
     """
 
     objective: float
@@ -170,40 +170,73 @@ class Problem:
         outputs = signed[:, 1:] if self.n_classes == 2 else signed
         return np.asarray(self.design.transposed(np.ascontiguousarray(outputs))).T
 
-    def signed_dual(self, dual: Floats) -> Floats:
-        r"""Return :math:`\tilde Y_{ik} = Y_{ik} - p_i [k = y_i]` in exact row balance.
+    @property
+    def one_vs_rest(self) -> bool:
+        """Whether each class has a term of its own: one-vs-rest with more than two classes."""
+        return self.n_classes > 2 and not self.loss.of_differences
 
-        The true class gets minus the sum of the others, whatever ``dual`` holds there.
+    def signed_dual(self, dual: Floats) -> Floats:
+        r"""Return :math:`\tilde Y`, the derivative of the loss that ``dual`` stands for.
+
+        For losses of score differences :math:`\tilde Y_{ik} = Y_{ik} - p_i [k = y_i]` in exact row
+        balance: the true class gets minus the sum of the others, whatever ``dual`` holds there.
+        For one-vs-rest with more than two classes, the true class gets the opposite sign.
         """
         signed = np.array(dual, dtype=np.float64)
         rows = np.arange(self.n)
+        if self.one_vs_rest:
+            signed[rows, self.y] *= -1.0
+            return signed
         signed[rows, self.y] = 0.0
         signed[rows, self.y] = -signed.sum(axis=1)
         return signed
 
     def objective(self, W: Floats, b: Floats) -> float:
         """Return the objective at coefficients W (n_outputs, d) and intercepts b (n_outputs,)."""
-        losses = self.loss.value(self.scores(W, b), self.y, self.margins())
+        return self.objective_at(self.scores(W, b), W)
+
+    def objective_at(self, scores: Floats, W: Floats) -> float:
+        """Return the objective at W where the scores are already known."""
+        losses = self.loss.value(scores, self.y, self.margins())
         total = float(np.sum(self.mass * losses)) + self.alpha * self.penalty.value(W)
         if self.tilt is not None:
             total -= self.alpha * float(np.sum(np.ascontiguousarray(self.tilt * W)))
         return total
 
-    def floor(self, W: Floats, b: Floats) -> float:
+    def floor(self, W: Floats, b: Floats, scores: Floats | None = None) -> float:
         r"""Return the rounding error of the objective.
 
-        16 eps times the weighted mean of
-        :math:`\max_k m_{ik} + 2\sum_j |x_{ij}| \max_k |W_{kj}| + 2 \max_k |b_k|`.
+        For the hinge, 16 eps times the weighted mean of :math:`z_i = \max_k m_{ik} +
+        2\sum_j |x_{ij}| \max_k |W_{kj}| + 2 \max_k |b_k|`, the size of what a loss is computed
+        from. A smooth loss multiplies that error by its slope and adds the rounding of its own
+        value: 16 eps times the weighted mean of :math:`\ell_i + z_i \sum_k |F_{ik}|/p_i`, with
+        the dual entries F of the scores (``scores`` saves their computation).
         """
         largest = np.ascontiguousarray(np.max(np.abs(W), axis=0, initial=0.0))
         sizes = 2.0 * np.asarray(self.design.abs_scores(largest))
-        sizes += self.margins().max(axis=1) + 2.0 * float(np.max(np.abs(b), initial=0.0))
+        sizes += 2.0 * float(np.max(np.abs(b), initial=0.0))
+        sizes += self.margins().max(axis=1) if self.loss.uses_margin else 1.0
+        if isinstance(self.loss, SmoothLoss):
+            scores = self.scores(W, b) if scores is None else scores
+            at = (scores, self.y, self.margins())
+            sizes *= self.loss.dual_entries(*at).sum(axis=1)
+            sizes += self.loss.value(*at)
         return 16.0 * float(np.finfo(np.float64).eps) * float(np.sum(self.mass * sizes))
+
+    def dual_at(self, scores: Floats) -> Floats:
+        """Return the dual point that belongs to the scores, for smooth losses; not yet feasible.
+
+        The derivatives of the loss, as described in :class:`Solution`.
+        """
+        if not isinstance(self.loss, SmoothLoss):
+            raise ValueError(f"The loss {self.loss.name!r} has no derivative to make a dual from.")
+        return self.mass[:, None] * self.loss.dual_entries(scores, self.y, self.margins())
 
     def certificate(self, W: Floats, b: Floats, dual: Floats | None) -> Certificate:
         """Return the duality gap of (W, b), with a lower bound made from ``dual``.
 
-        ``dual`` may be any (n, K) array, or None; it is repaired into a feasible point first.
+        ``dual`` may be any (n, K) array; it is repaired into a feasible point first. None means
+        the derivatives at (W, b) for a smooth loss, and all zero flows for the hinge.
         """
         from sparsvm.certificate import certify
 
@@ -265,14 +298,19 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver returns: a point, its dual and the certificate of both.
+    r"""What a solver returns: a point, its dual and the certificate of both.
 
     Attributes
     ----------
     coef : array of shape (n_outputs, d)
     intercept : array of shape (n_outputs,)
     dual : array of shape (n, K)
-        The feasible dual point behind ``dual_objective``.
+        The feasible dual point behind ``dual_objective``, not negative. Off the true class the
+        entries stand for :math:`p_i\, \partial \ell_i / \partial S_{ik}`. On the true class they
+        hold the rest of the mass :math:`p_i` for the hinge and the logistic loss, whose rows lie
+        in a simplex, and 0 for the squared hinge; for one-vs-rest with more than two classes they
+        stand for :math:`-p_i\, \partial \ell_i / \partial S_{i y_i}`. The signed matrix is
+        :meth:`Problem.signed_dual`.
     objective, dual_objective, gap, relative_gap, floor : float
         As in :class:`Certificate`; ``gap`` is absolute.
     status : {"optimal", "max_iter", "stalled"}

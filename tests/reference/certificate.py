@@ -1,4 +1,4 @@
-"""The dual of a hinge problem, checked and valued by direct dense computation."""
+"""The dual of a convex problem, checked and valued by direct dense computation."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from reference.oracles import dense, group_members
 def violations(problem, dual):
     """How far ``dual`` is from feasible: the largest violation of each kind, by name.
 
-    Equalities are relative to the mean absolute column, the penalty's constraint to 1.
+    Equalities are relative to the mean absolute column (weighted by mass for the hinge, by the
+    entries for other losses), the penalty's constraint to 1.
     """
     X, n, K = dense(problem), problem.n, problem.n_classes
     signed = signed_dual(problem, dual)
+    simplex = problem.loss.name in ("hinge", "logistic")
+    weight = problem.mass if problem.loss.name == "hinge" else 0.5 * np.abs(signed).sum(axis=1)
+    total = fsum(weight) or 1.0
     found = {
         "sign": max(0.0, -float(dual.min())),
-        "mass": max(abs(fsum(dual[i]) - problem.mass[i]) / problem.mass[i] for i in range(n)),
+        "mass": simplex
+        * max(abs(fsum(dual[i]) - problem.mass[i]) / problem.mass[i] for i in range(n)),
         "intercept": 0.0,
         "free features": 0.0,
         "penalty": 0.0,
     }
     if problem.fit_intercept:
-        found["intercept"] = max(abs(fsum(signed[:, k])) for k in range(K))
+        found["intercept"] = max(abs(fsum(signed[:, k])) for k in range(K)) / total
     for j in np.flatnonzero(problem.penalty.omega == 0.0):
-        size = fsum(problem.mass * np.abs(X[:, j])) or 1.0
+        size = fsum(weight * np.abs(X[:, j])) or 1.0
         worst = max(abs(fsum(X[:, j] * signed[:, k])) for k in range(K)) / size
         found["free features"] = max(found["free features"], worst)
     if problem.penalty.is_norm:
@@ -40,10 +45,13 @@ def signed_dual(problem, dual):
     """The dual with minus the sum of the others in place of the true class's entry.
 
     Subtracting the mass from that entry is the same but for a rounding of the size of the mass,
-    which would drown small flows.
+    which would drown small flows. One-vs-rest with more than two classes only turns its sign.
     """
     signed = np.array(dual)
     for i, true in enumerate(problem.y):
+        if problem.loss.name == "ovr_squared_hinge" and problem.n_classes > 2:
+            signed[i, true] = -dual[i, true]
+            continue
         signed[i, true] = -fsum(np.delete(dual[i], true))
     return signed
 
@@ -87,14 +95,9 @@ def _sparse_group_root(block, rho):
 
 
 def dual_value(problem, dual):
-    """The dual objective: sum of margins times dual, minus alpha times the conjugate."""
-    terms, y = problem.penalty, problem.y
-    scale = np.ones(problem.n) if problem.margin_scale is None else problem.margin_scale
-    gain = fsum(
-        dual[i, k] * scale[i] * problem.cost[y[i], k]
-        for i in range(problem.n)
-        for k in range(problem.n_classes)
-    )
+    """The dual objective: what the loss gains, minus alpha times the penalty's conjugate."""
+    terms = problem.penalty
+    gain = fsum(_gain(problem, i, dual[i]) for i in range(problem.n))
     if terms.is_norm:
         return gain
     point, rho = slope(problem, dual), terms.l1_ratio
@@ -104,3 +107,19 @@ def dual_value(problem, dual):
             excess = max(abs(point[k, j]) / terms.omega[j] - rho, 0.0)
             conjugate += excess**2 / (2.0 * (1.0 - rho))
     return gain - problem.alpha * conjugate
+
+
+def _gain(problem, i, row):
+    """Minus the conjugate of one sample's loss, times its mass."""
+    true, mass, name = problem.y[i], problem.mass[i], problem.loss.name
+    if name == "ovr_squared_hinge":
+        if problem.n_classes == 2:
+            row = np.delete(row, true)
+        return fsum(row) - fsum(row**2) / (4.0 * mass)
+    scale = 1.0 if problem.margin_scale is None else problem.margin_scale[i]
+    gain = fsum(row * scale * problem.cost[true])
+    if name == "squared_hinge":
+        return gain - fsum(np.delete(row, true) ** 2) / (4.0 * mass)
+    if name == "logistic":
+        return gain - mass * fsum(v / mass * np.log(v / mass) for v in row if v > 0.0)
+    return gain

@@ -1,11 +1,12 @@
-"""Independent solutions of any convex hinge problem, by HiGHS and by Clarabel.
+"""Independent solutions of any convex problem, by HiGHS and by Clarabel.
 
 The problem is written out as one linear or conic program in the variables
 
     w (n_outputs * d), b (n_outputs), xi (n), u >= |omega w| entry by entry, t >= norm of a group
 
-with slacks xi_i >= margin_ik + S_ik - S_iy. The multipliers of those rows are the dual Y. Nothing
-of the package's own mathematics is used except the description of the problem.
+with slacks xi_i >= margin_ik + S_ik - S_iy for the hinge, whose multipliers are the dual Y (see
+reference.smooth for the other losses). Nothing of the package's own mathematics is used except the
+description of the problem.
 """
 
 from __future__ import annotations
@@ -50,20 +51,32 @@ def is_linear(problem):
 
 def objective(problem, W, b):
     """The objective by loops over samples, classes and groups."""
-    X, y, terms = dense(problem), problem.y, problem.penalty
+    X, terms = dense(problem), problem.penalty
     loss = 0.0
     for i in range(problem.n):
         scores = W @ X[i] + b
         if problem.n_classes == 2:
             scores = np.array([0.0, scores[0]])
-        scale = 1.0 if problem.margin_scale is None else problem.margin_scale[i]
-        worst = max(
-            scale * problem.cost[y[i], k] + scores[k] - scores[y[i]]
-            for k in range(problem.n_classes)
-        )
-        loss += problem.mass[i] * worst
+        loss += problem.mass[i] * sample_loss(problem, i, scores)
     tilt = 0.0 if problem.tilt is None else float(np.sum(problem.tilt * W))
     return loss + problem.alpha * (penalty_value(terms, W) - tilt)
+
+
+def sample_loss(problem, i, scores):
+    """The loss of one sample at its K scores, class by class."""
+    true, K = problem.y[i], problem.n_classes
+    scale = 1.0 if problem.margin_scale is None else problem.margin_scale[i]
+    others = [k for k in range(K) if k != true]
+    if problem.loss.name == "ovr_squared_hinge":
+        if K == 2:
+            return max(0.0, 1.0 + scores[1 - true] - scores[true]) ** 2
+        return sum(max(0.0, 1.0 + (-1.0 if k == true else 1.0) * scores[k]) ** 2 for k in range(K))
+    gaps = [scale * problem.cost[true, k] + scores[k] - scores[true] for k in others]
+    if problem.loss.name == "hinge":
+        return max(0.0, *gaps)
+    if problem.loss.name == "squared_hinge":
+        return sum(max(0.0, gap) ** 2 for gap in gaps)
+    return float(np.logaddexp.reduce([0.0, *gaps]))
 
 
 def penalty_value(terms, W):
@@ -114,7 +127,7 @@ class _Model:
         sizes = [
             n_coef,
             problem.n_outputs,
-            problem.n,
+            self.n_slacks(),
             n_coef if has_l1 else 0,
             len(self.groups) if has_groups else 0,
         ]
@@ -124,10 +137,16 @@ class _Model:
         )
         self.size = int(ends[-1])
 
+    def n_slacks(self):
+        return self.problem.n
+
+    def slack_costs(self):
+        return self.problem.mass
+
     def costs(self):
         problem, terms = self.problem, self.problem.penalty
         q = np.zeros(self.size)
-        q[self.xi] = problem.mass
+        q[self.xi] = self.slack_costs()
         q[self.u] = problem.alpha * terms.l1_ratio
         q[self.t] = problem.alpha * (1.0 - terms.l1_ratio)
         if problem.tilt is not None:
@@ -137,24 +156,30 @@ class _Model:
     def hinge_rows(self):
         """Rows A x <= rhs of margin_ik + S_ik - S_iy - xi_i <= 0, for k off the true class."""
         problem, X = self.problem, self.X
-        rows, rhs, self.pairs = [], [], []
+        rows, rhs = [], []
+        self.pairs = []
         for i, true in enumerate(problem.y):
             scale = 1.0 if problem.margin_scale is None else problem.margin_scale[i]
             for k in range(problem.n_classes):
                 if k == true:
                     continue
-                row = np.zeros(self.size)
-                for label, sign in ((k, 1.0), (true, -1.0)):
-                    output = label if problem.n_classes > 2 else label - 1
-                    if output >= 0:
-                        start = output * problem.d
-                        row[self.w[start : start + problem.d]] += sign * X[i]
-                        row[self.b[output]] += sign
+                row = self.score_row(X[i], ((k, 1.0), (true, -1.0)))
                 row[self.xi[i]] = -1.0
                 rows.append(row)
                 rhs.append(-scale * problem.cost[true, k])
                 self.pairs.append((i, k))
         return sp.csr_matrix(np.array(rows)), np.array(rhs)
+
+    def score_row(self, x, signed_labels):
+        """The row of a signed sum of scores of one sample."""
+        problem, row = self.problem, np.zeros(self.size)
+        for label, sign in signed_labels:
+            output = label if problem.n_classes > 2 else label - 1
+            if output >= 0:
+                start = output * problem.d
+                row[self.w[start : start + problem.d]] += sign * x
+                row[self.b[output]] += sign
+        return row
 
     def bound_rows(self):
         """Rows of omega |w| <= u and, for l1/linf, omega |w| <= t of its group."""
@@ -235,10 +260,22 @@ class ClarabelModel(_Model):
                 blocks.append(block.tocsr())
                 rhs.append(np.zeros(members.size + 1))
                 cones.append(clarabel.SecondOrderConeT(members.size + 1))
+        for block, right, cone in self.loss_cones():
+            blocks.append(block)
+            rhs.append(right)
+            cones.append(cone)
         curvature = np.zeros(self.size)
+        curvature[self.xi] = self.slack_curvature()
         if terms.kind in ("l2", "elasticnet"):
             curvature[self.w] = self.problem.alpha * (1.0 - terms.l1_ratio) * self.omega**2
         return self._run(sp.diags(curvature, format="csc"), blocks, rhs, cones)
+
+    def loss_cones(self):
+        """Blocks, right-hand sides and cones of the loss beyond its linear rows."""
+        return []
+
+    def slack_curvature(self):
+        return 0.0
 
     def _run(self, P, blocks, rhs, cones):
         settings = clarabel.DefaultSettings()
