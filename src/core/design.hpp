@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -174,14 +175,12 @@ inline double larger(double a, double b) { return b > a || b != b ? b : a; }
 
 /// Tells whether all values were the same, which rounded sums cannot.
 struct ColumnRange {
-  double low = 0.0, high = 0.0;
-  bool seen = false;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
   void add(double x) {
-    if (!seen) low = high = x, seen = true;
     low = -larger(-low, -x);
     high = larger(high, x);
   }
-  bool constant() const { return seen && low == high; }
+  bool constant() const { return low == high; }
 };
 
 }  // namespace sparsvm
