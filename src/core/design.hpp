@@ -38,6 +38,16 @@ struct RowMap {
   int64_t operator()(int64_t i) const { return map ? map[i] : i; }
 };
 
+/// Compressed rows of a sparse design: sample i has the entries indptr[r] ... indptr[r + 1] - 1 with
+/// r = rows(i). One of singles and doubles is set, as the scalar of the storage has it.
+struct StoredRows {
+  const float* singles = nullptr;
+  const double* doubles = nullptr;
+  const int32_t* indices = nullptr;
+  const int64_t* indptr = nullptr;
+  RowMap rows;
+};
+
 /// Uninitialised doubles on a 64-byte boundary.
 class Workspace {
  public:
@@ -127,6 +137,13 @@ class Design {
 
   /// out_i = Σ_j |x_ij| w_j, the scale of the rounding error of a score.
   virtual void abs_scores(const double* w, double* out) const = 0;
+
+  /// out (m) = X[i, features]; the features in ascending order.
+  virtual void sample(int64_t i, const int32_t* features, int64_t m, double* out) const = 0;
+  /// The rows of a sparse design; nothing is set for a dense one. CSC builds its companion by rows.
+  virtual StoredRows stored_rows() const { return {}; }
+  /// Whether single precision holds every entry exactly.
+  virtual bool single_precision() const = 0;
 
   /// Bytes held besides the caller's arrays and the row index.
   virtual int64_t companion_bytes() const { return 0; }

@@ -43,6 +43,20 @@ class DenseDesign final : public Design {
     }
   }
 
+  void sample(int64_t i, const int32_t* features, int64_t m, double* out) const override {
+    const int64_t r = row_map()(i);
+    if constexpr (ColumnMajor) {
+      for (int64_t k = 0; k < m; ++k) {
+        const int64_t j = features[k];
+        out[k] = static_cast<double>(values_[j * stored_rows_ + r]) - center_of(j);
+      }
+    } else {
+      fill_row(r, {features, m}, 0, m, out);
+    }
+  }
+
+  bool single_precision() const override { return sizeof(T) == 4 && center_.empty(); }
+
   void scores(const double* W, int64_t K, double* S) const override {
     const auto active = active_features(W, K);
     if (2 * static_cast<int64_t>(active.size()) <= d()) {

@@ -154,6 +154,35 @@ class SparseDesign final : public Design {
     }
   }
 
+  StoredRows stored_rows() const override {
+    const Compressed<T> rows =
+        by_columns_ ? row_copy_.get([&] { return turn(by_column(), {nullptr, d()}, n()); }).view()
+                    : given_;
+    StoredRows out;
+    if constexpr (sizeof(T) == 4) {
+      out.singles = rows.values;
+    } else {
+      out.doubles = rows.values;
+    }
+    out.indices = rows.indices;
+    out.indptr = rows.indptr;
+    out.rows = by_columns_ ? RowMap{nullptr, n()} : row_map();
+    return out;
+  }
+
+  void sample(int64_t i, const int32_t* features, int64_t m, double* out) const override {
+    const StoredRows all = stored_rows();
+    const int64_t r = all.rows(i);
+    int64_t e = all.indptr[r];
+    for (int64_t k = 0; k < m; ++k) {
+      while (e < all.indptr[r + 1] && all.indices[e] < features[k]) ++e;
+      const bool found = e < all.indptr[r + 1] && all.indices[e] == features[k];
+      out[k] = !found ? 0.0 : all.singles ? static_cast<double>(all.singles[e]) : all.doubles[e];
+    }
+  }
+
+  bool single_precision() const override { return sizeof(T) == 4; }
+
   void scores(const double* W, int64_t K, double* S) const override {
     if (by_columns_) {
       detail::scatter_product(by_column(), {nullptr, d()}, n(), W, K, S);

@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   sparsvm::bind_interior_point(m);
   sparsvm::bind_prox(m);
   sparsvm::bind_fbpd(m);
+  sparsvm::bind_sdca(m);
 }

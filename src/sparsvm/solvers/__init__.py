@@ -7,11 +7,13 @@ from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
+from sparsvm.solvers.sdca import SDCA
 from sparsvm.solvers.threads import blas_threads
 
 __all__ = [
     "AUTO",
     "FBPD",
+    "SDCA",
     "SOLVERS",
     "Chain",
     "InteriorPoint",

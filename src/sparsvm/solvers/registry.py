@@ -9,11 +9,12 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
+from sparsvm.solvers.sdca import SDCA
 
 if TYPE_CHECKING:
     from sparsvm.problem import Control, Problem
 
-SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (InteriorPoint, FBPD)}
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (InteriorPoint, SDCA, FBPD)}
 
 
 class Rule(NamedTuple):

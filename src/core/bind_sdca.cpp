@@ -1,0 +1,169 @@
+// Python drives the method: it asks for a gap, certifies the iterate, asks again if need be.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "arrays.hpp"
+#include "design_sparse.hpp"
+#include "module.hpp"
+#include "monitor.hpp"
+#include "sdca_pricing.hpp"
+
+namespace sparsvm {
+
+namespace {
+
+using Vector = Input<double, 1>;
+using Matrix = Input<double, 2>;
+using Integers = Input<std::int32_t, 1>;
+
+void check_shape(const char* what, const Matrix& array, int64_t n, int64_t m) {
+  if (rows(array) == n && columns(array) == m) return;
+  throw std::invalid_argument(std::string(what) + " has shape (" + std::to_string(rows(array)) +
+                              ", " + std::to_string(columns(array)) + ") but must have shape (" +
+                              std::to_string(n) + ", " + std::to_string(m) + ").");
+}
+
+void check_numbers(const char* what, const Integers& array, int64_t limit) {
+  for (int64_t i = 0; i < length(array); ++i) {
+    if (array.data()[i] >= 0 && array.data()[i] < limit) continue;
+    throw std::invalid_argument(std::string(what) + "[" + std::to_string(i) + "] is " +
+                                std::to_string(array.data()[i]) + ", outside 0 .. " +
+                                std::to_string(limit - 1) + ".");
+  }
+}
+
+/// The method together with the arrays that it points into.
+class SdcaRun {
+ public:
+  SdcaRun(const Design& design, Integers y, Vector lambda, Matrix cost,
+          std::optional<Vector> margin_scale, bool intercept, std::optional<Matrix> tilt,
+          const std::string& kind, double l1_ratio, Integers groups, int64_t n_groups,
+          bool per_class, Vector omega, double relaxation, int sweeps, nb::object callback)
+      : y_(y), groups_(groups), lambda_(lambda), omega_(omega), margin_scale_(margin_scale),
+        cost_(cost), tilt_(tilt), n_(design.n()), d_(design.d()), classes_(rows(cost)),
+        monitor_(callback) {
+    if (classes_ < 2) throw std::invalid_argument("cost must have two rows at least.");
+    check_shape("cost", cost, classes_, classes_);
+    check_size("y has", length(y), "the design's number of samples is", n_);
+    check_size("lam has", length(lambda), "the design's number of samples is", n_);
+    if (margin_scale) {
+      check_size("margin_scale has", length(*margin_scale), "the design's number of samples is",
+                 n_);
+    }
+    check_size("groups has", length(groups), "the design's number of features is", d_);
+    check_size("omega has", length(omega), "the design's number of features is", d_);
+    check_numbers("y", y, classes_);
+    check_numbers("groups", groups, n_groups);
+    for (int64_t j = 0; j < d_; ++j) {
+      if (!(omega.data()[j] > 0.0)) {
+        throw std::invalid_argument("omega[" + std::to_string(j) + "] is " +
+                                    std::to_string(omega.data()[j]) + ", but must be positive.");
+      }
+    }
+    if (tilt) check_shape("tilt", *tilt, d_, outputs());
+    if (!(relaxation > 0.0 && relaxation < 2.0)) {
+      throw std::invalid_argument("relaxation must lie between 0 and 2, but is " +
+                                  std::to_string(relaxation) + ".");
+    }
+    const SdcaProblem problem{&design,
+                              y_.data(),
+                              lambda_.data(),
+                              cost_.data(),
+                              margin_scale_ ? margin_scale_->data() : nullptr,
+                              classes_,
+                              intercept,
+                              tilt_ ? tilt_->data() : nullptr,
+                              {penalty_kind(kind), l1_ratio, groups_.data(), n_groups, per_class,
+                               omega_.data(), d_, outputs()}};
+    load_blas();
+    method_ = std::make_unique<Sdca>(problem, SdcaOptions{relaxation, sweeps});
+  }
+
+  void start(const Matrix& weights, const Vector& intercept, std::optional<Matrix> dual) {
+    check_shape("weights", weights, d_, outputs());
+    check_size("intercept has", length(intercept), "the number of outputs is", outputs());
+    if (dual) check_shape("dual", *dual, n_, classes_);
+    nb::gil_scoped_release released;
+    method_->start(weights.data(), intercept.data(), dual ? dual->data() : nullptr);
+  }
+
+  bool run(double target, int64_t sweeps) {
+    nb::gil_scoped_release released;
+    return method_->run(target, sweeps, monitor_);
+  }
+
+  nb::tuple point() const {
+    Output W(d_ * outputs()), b(outputs()), Y(n_ * classes_);
+    method_->weights(W.data());
+    std::copy(method_->intercept().begin(), method_->intercept().end(), b.data());
+    std::copy(method_->dual().begin(), method_->dual().end(), Y.data());
+    return nb::make_tuple(W.matrix(d_, outputs(), false), b.vector(),
+                          Y.matrix(n_, classes_, false));
+  }
+
+  nb::dict values() const {
+    const SdcaValues& v = method_->values();
+    nb::dict out;
+    out["objective"] = v.objective;
+    out["dual"] = v.dual;
+    out["samples"] = v.samples;
+    out["scaling"] = v.scaling;
+    out["features"] = v.features;
+    out["intercept"] = v.intercept;
+    out["norm"] = v.norm;
+    out["sigma"] = method_->sigma();
+    out["sigma_b"] = method_->sigma_b();
+    out["sweeps"] = method_->sweeps();
+    out["visits"] = method_->visits();
+    out["inner"] = method_->inner();
+    out["working_set"] = method_->working_set();
+    return out;
+  }
+  int64_t sweeps() const { return method_->sweeps(); }
+  nb::object history() const { return monitor_.history(); }
+
+ private:
+  int64_t outputs() const { return classes_ == 2 ? 1 : classes_; }
+
+  Integers y_, groups_;
+  Vector lambda_, omega_;
+  std::optional<Vector> margin_scale_;
+  Matrix cost_;
+  std::optional<Matrix> tilt_;
+  int64_t n_, d_, classes_;
+  Monitor monitor_;
+  std::unique_ptr<Sdca> method_;
+};
+
+}  // namespace
+
+void bind_sdca(nb::module_& m) {
+  nb::class_<SdcaRun>(m, "Sdca", "Dual coordinate ascent; see solvers.SDCA.")
+      .def(nb::init<const Design&, Integers, Vector, Matrix, std::optional<Vector>, bool,
+                    std::optional<Matrix>, const std::string&, double, Integers, int64_t, bool,
+                    Vector, double, int, nb::object>(),
+           nb::kw_only(), nb::arg("design"), nb::arg("y"), nb::arg("lam"), nb::arg("cost"),
+           nb::arg("margin_scale") = nb::none(), nb::arg("intercept"), nb::arg("tilt") = nb::none(),
+           nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"),
+           nb::arg("per_class"), nb::arg("omega"), nb::arg("relaxation"), nb::arg("sweeps"),
+           nb::arg("callback").none(), nb::keep_alive<1, 2>())
+      .def("start", &SdcaRun::start, nb::arg("weights"), nb::arg("intercept"),
+           nb::arg("dual").none(), "Set W (d, outputs), b and Y (n, K); Y may be None.")
+      .def("run", &SdcaRun::run, nb::arg("target"), nb::arg("sweeps"),
+           "Sweep until the estimated relative gap is at most target; false if it is not after "
+           "so many sweeps.")
+      .def("point", &SdcaRun::point, "Copies of W (d, outputs), b (outputs,) and Y (n, K).")
+      .def("values", &SdcaRun::values, "What the last look at the whole problem found.")
+      .def_prop_ro("sweeps", &SdcaRun::sweeps, "Sweeps over the samples so far.")
+      .def("history", &SdcaRun::history, "One entry per look.");
+}
+
+}  // namespace sparsvm

@@ -1,0 +1,309 @@
+// Proximal point steps by dual coordinate ascent over samples, for the multiclass hinge.
+//
+// In units of alpha (λ_i = p_i/alpha, all duals divided by alpha) a proximal step solves
+//
+//   min_{W,b}  g(W) − ⟨T, W⟩ + Σ_i λ_i hinge_i(W, b) + ½ Σ_j a_j‖W_j − C_j‖² + ‖b − c‖²/2σ_b
+//
+// whose dual, over Y_i in the simplex of mass λ_i, is smooth: one sample at a time,
+//
+//   Y_i ← P(Y_i + ρ(W(V)ᵀx_i + b + r_i)/q_i),   V −= x_i ΔY_iᵀ,   b −= σ_b ΔY_i,
+//
+// with q_i = Σ_j γ_j x_ij² + σ_b; see sdca_features.hpp for V, W(V) and γ. After a few sweeps the
+// centre moves to (W, b). Samples that do not move are visited more and more rarely. Features are a
+// working set, priced with the whole G = XᵀỸ from time to time (sdca_pricing.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sdca_features.hpp"
+#include "sdca_rows.hpp"
+
+namespace sparsvm {
+
+/// What is to be solved; the pointers must outlive the solver.
+struct SdcaProblem {
+  const Design* design;
+  const int32_t* y;            // n class numbers
+  const double* lambda;        // n positive masses, in units of alpha
+  const double* cost;          // K x K margins, row = true class
+  const double* margin_scale;  // n factors of the margins, or null
+  int64_t classes;
+  bool intercept;
+  const double* tilt;  // d x outputs, or null
+  SdcaPenalty penalty;
+
+  int64_t outputs() const { return classes == 2 ? 1 : classes; }
+  double margin(int64_t i, int64_t k) const {
+    const double m = cost[y[i] * classes + k];
+    return margin_scale ? margin_scale[i] * m : m;
+  }
+};
+
+struct SdcaOptions {
+  double relaxation = 1.7;  // ρ: up to 2 every update still ascends
+  int sweeps = 2;           // per proximal step
+};
+
+/// The duals and what one sweep over the samples does to them and to the features.
+class SdcaSamples {
+ public:
+  SdcaSamples(const SdcaProblem& problem, SdcaFeatures& features, const SdcaOptions& options)
+      : problem_(problem), features_(features), options_(options), n_(problem.design->n()),
+        K_(problem.classes), outputs_(problem.outputs()), dual_(size(n_ * K_)),
+        curvature_(size(n_)), wake_(size(n_)), quiet_(size(n_)), intercept_(size(outputs_)),
+        anchor_(size(outputs_)), scores_(size(outputs_)), moved_dual_(size(K_)), delta_(size(K_)),
+        moved_(size(K_)) {
+    scratch_.reserve(K_);
+  }
+
+  std::vector<double>& dual() { return dual_; }
+  const std::vector<double>& dual() const { return dual_; }
+  const std::vector<double>& anchor() const { return anchor_; }
+  int64_t visits() const { return visits_; }
+
+  /// Read the features anew; `compress` says how dense data are read.
+  void take_features(bool compress) {
+    const bool doubles = problem_.design->sparse() ? !problem_.design->single_precision()
+                         : compress                ? !problem_.design->single_precision()
+                                                   : true;
+    doubles_.reset();
+    singles_.reset();
+    if (doubles) {
+      doubles_ =
+          std::make_unique<SampleRows<double>>(*problem_.design, features_.features(), compress);
+    } else {
+      singles_ =
+          std::make_unique<SampleRows<float>>(*problem_.design, features_.features(), compress);
+    }
+  }
+
+  /// After a change of the gains or of the features: curvatures, and the pull on the intercept.
+  void prepare(const std::vector<double>& intercept, double sigma_b) {
+    sigma_b_ = problem_.intercept ? sigma_b : 0.0;
+    anchor_ = intercept;
+    std::vector<double> sums(size(outputs_), 0.0);
+    column_sums(sums);
+    for (int64_t k = 0; k < outputs_; ++k) intercept_[k] = anchor_[k] - sigma_b_ * sums[k];
+    with_rows([&](auto& rows) {
+      const double* gain = features_.gain();
+      for (int64_t i = 0; i < n_; ++i) {
+        const auto row = rows(i);
+        double sum = 0.0;
+        for (int64_t e = 0; e < row.count; ++e) {
+          const double x = static_cast<double>(row.x[e]);
+          sum += gain[row.index[e]] * x * x;
+        }
+        curvature_[i] = sum + sigma_b_;
+      }
+    });
+  }
+
+  /// Σ_i Ỹ_i.
+  void column_sums(std::vector<double>& sums) const {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (int64_t i = 0; i < n_; ++i) {
+      if (outputs_ == 1) {
+        sums[0] += signed_one(i);
+        continue;
+      }
+      for (int64_t k = 0; k < K_; ++k) sums[k] += dual_[i * K_ + k];
+      sums[problem_.y[i]] -= problem_.lambda[i];
+    }
+  }
+
+  /// Ỹ_i1 of two classes.
+  double signed_one(int64_t i) const {
+    return problem_.y[i] == 1 ? -dual_[2 * i] : dual_[2 * i + 1];
+  }
+
+  /// Let every sample be visited again.
+  void wake_all() {
+    std::fill(wake_.begin(), wake_.end(), int64_t{0});
+    std::fill(quiet_.begin(), quiet_.end(), static_cast<unsigned char>(0));
+  }
+
+  /// Returns Σ λ_i max(s + r) − ⟨Y_i, s + r⟩ over the visited samples, each just before its
+  /// update: an estimate of the gap of the proximal step's own problem.
+  template <typename Poll>
+  double sweep(Poll poll) {
+    slack_ = 0.0;
+    order_.clear();
+    for (int64_t i = 0; i < n_; ++i)
+      if (wake_[i] <= epoch_) order_.push_back(static_cast<int32_t>(i));
+    for (std::size_t i = order_.size(); i > 1; --i) {
+      state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
+      std::swap(order_[i - 1], order_[state_ % i]);
+    }
+    with_rows([&](auto& rows) {
+      int64_t since = 0;
+      for (const int32_t i : order_) {
+        const auto row = rows(i);
+        update(i, row);
+        if ((since += row.count * outputs_ + 64) > 100000) poll(), since = 0;
+      }
+    });
+    visits_ += std::ssize(order_);
+    ++epoch_;
+    return slack_;
+  }
+
+  /// ‖b − c‖²/2σ_b.
+  double moved() const {
+    double sum = 0.0;
+    for (int64_t k = 0; k < outputs_; ++k)
+      sum += (intercept_[k] - anchor_[k]) * (intercept_[k] - anchor_[k]);
+    return sigma_b_ > 0.0 ? 0.5 * sum / sigma_b_ : 0.0;
+  }
+
+  /// The proximal step of the intercept: b' = b, pulled on by the same sums.
+  void advance() {
+    for (int64_t k = 0; k < outputs_; ++k) {
+      const double b = intercept_[k];
+      intercept_[k] += b - anchor_[k];
+      anchor_[k] = b;
+    }
+  }
+
+  /// visit(i, scores of the K classes) at the centre of the features and of the intercept.
+  template <typename Visit>
+  void center_scores(Visit visit) {
+    const std::vector<double>& center = features_.center();
+    std::vector<unsigned char> used(size(features_.count()), 0);
+    for (int64_t e = 0; e < std::ssize(center); ++e)
+      if (center[e] != 0.0) used[e / outputs_] = 1;
+    std::vector<double> s(size(K_), 0.0);
+    double* out = outputs_ == 1 ? s.data() + 1 : s.data();
+    with_rows([&](auto& rows) {
+      for (int64_t i = 0; i < n_; ++i) {
+        std::copy(anchor_.begin(), anchor_.end(), out);
+        const auto row = rows(i);
+        for (int64_t e = 0; e < row.count; ++e) {
+          if (!used[row.index[e]]) continue;
+          const double x = static_cast<double>(row.x[e]);
+          const double* w = center.data() + row.index[e] * outputs_;
+          for (int64_t k = 0; k < outputs_; ++k) out[k] += x * w[k];
+        }
+        visit(i, s.data());
+      }
+    });
+  }
+
+ private:
+  static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
+
+  template <typename Use>
+  void with_rows(Use use) {
+    if (singles_) {
+      use(*singles_);
+    } else {
+      use(*doubles_);
+    }
+  }
+
+  template <typename T>
+  void update(int64_t i, const SampleRow<T>& row) {
+    if (!(curvature_[i] > 0.0)) return settle(i);
+    std::copy(intercept_.begin(), intercept_.end(), scores_.begin());
+    features_.gather(row.x, row.index, row.count, scores_.data());
+    const bool moved = outputs_ == 1 ? move_two(i, row) : move(i, row);
+    if (moved) {
+      quiet_[i] = 0;
+      return;
+    }
+    // Unmoved c times running: the next 2^c − 2 sweeps pass it by.
+    if (quiet_[i] < 5) ++quiet_[i];
+    wake_[i] = epoch_ + (int64_t{1} << quiet_[i]) - 1;
+  }
+
+  template <typename T>
+  bool move(int64_t i, const SampleRow<T>& row) {
+    double* Y = dual_.data() + i * K_;
+    const int64_t label = problem_.y[i];
+    const double* cost = problem_.cost + label * K_;
+    const double scale = problem_.margin_scale ? problem_.margin_scale[i] : 1.0;
+    const double lambda = problem_.lambda[i], own = scores_[label];
+    double best = 0.0;
+    for (int64_t k = 0; k < K_; ++k) {
+      scores_[k] += scale * cost[k] - own;
+      best = scores_[k] > best ? scores_[k] : best;
+    }
+    // All mass on the true class, which no other beats.
+    if (best <= 0.0 && Y[label] >= lambda) return false;
+    double mean = 0.0;
+    for (int64_t k = 0; k < K_; ++k) mean += Y[k] * scores_[k];
+    slack_ += lambda * best - mean;
+    const double step = options_.relaxation / curvature_[i];
+    for (int64_t k = 0; k < K_; ++k) moved_dual_[k] = Y[k] + step * scores_[k];
+    project_simplex(moved_dual_.data(), K_, lambda, moved_dual_.data(), scratch_);
+    int64_t count = 0;
+    double largest = 0.0;
+    for (int64_t k = 0; k < K_; ++k) {
+      const double delta = moved_dual_[k] - Y[k];
+      if (delta == 0.0) continue;
+      delta_[k] = delta;
+      moved_[count++] = static_cast<int32_t>(k);
+      largest = std::abs(delta) > largest ? std::abs(delta) : largest;
+    }
+    if (largest <= 1e-13 * lambda) return false;
+    for (int64_t c = 0; c < count; ++c) {
+      const int64_t k = moved_[c];
+      Y[k] = moved_dual_[k];
+      intercept_[k] -= sigma_b_ * delta_[k];
+    }
+    features_.scatter(row.x, row.index, row.count, delta_.data(), moved_.data(), count);
+    return true;
+  }
+
+  /// Two classes: the mass t on class 1 moves on a segment.
+  template <typename T>
+  bool move_two(int64_t i, const SampleRow<T>& row) {
+    double* Y = dual_.data() + 2 * i;
+    const double lambda = problem_.lambda[i];
+    const double slope = scores_[0] + problem_.margin(i, 1) - problem_.margin(i, 0);
+    const double old = Y[1];
+    const double now = std::clamp(old + options_.relaxation * slope / curvature_[i], 0.0, lambda);
+    const double delta = now - old;
+    slack_ += lambda * std::max(slope, 0.0) - old * slope;
+    if (std::abs(delta) <= 1e-13 * lambda) return false;
+    Y[1] = now;
+    Y[0] = lambda - now;
+    intercept_[0] -= sigma_b_ * delta;
+    const int32_t zero = 0;
+    features_.scatter(row.x, row.index, row.count, &delta, &zero, 1);
+    return true;
+  }
+
+  /// Nothing answers to this sample: all its mass goes where the margin is largest.
+  void settle(int64_t i) {
+    int64_t best = problem_.y[i];
+    for (int64_t k = 0; k < K_; ++k)
+      if (problem_.margin(i, k) > problem_.margin(i, best)) best = k;
+    std::fill(dual_.begin() + i * K_, dual_.begin() + (i + 1) * K_, 0.0);
+    dual_[i * K_ + best] = problem_.lambda[i];
+    wake_[i] = epoch_ + 1000;
+  }
+
+  const SdcaProblem& problem_;
+  SdcaFeatures& features_;
+  SdcaOptions options_;
+  int64_t n_, K_, outputs_;
+  double sigma_b_ = 0.0, slack_ = 0.0;
+  std::vector<double> dual_;       // n x K
+  std::vector<double> curvature_;  // n
+  std::vector<int64_t> wake_;      // the sweep at which a sample is visited again
+  std::vector<unsigned char> quiet_;
+  std::vector<double> intercept_, anchor_;  // b of the present duals, and the centre
+  std::vector<double> scores_, moved_dual_, delta_;
+  std::vector<int32_t> moved_, order_;
+  std::unique_ptr<SampleRows<float>> singles_;
+  std::unique_ptr<SampleRows<double>> doubles_;
+  ProxScratch scratch_;
+  int64_t epoch_ = 0, visits_ = 0;
+  std::uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,384 @@
+// The feature side of dual coordinate ascent: from the dual's pull on the features to the weights.
+//
+// With G = XᵀỸ, a tilt T and the centre C of the proximal step, the state is
+//
+//   V = aC + T − G,     W(V) = argmin_W  g(W) + ½ a‖W − C‖² − ⟨T − G, W⟩,
+//
+// g being the penalty. Measured in ω∘W the proximal term is 1/σ for every feature, a_j = ω_j²/σ,
+// so that W_j = γ_j · (V shrunk at ω_j) with the gain γ_j = 1/(ω_j²(1/σ + q)), q being the curvature
+// of the squared part of the penalty. Where there is one, 1/σ may be 0.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "design.hpp"
+#include "penalty_kind.hpp"
+#include "prox.hpp"
+
+namespace sparsvm {
+
+/// The penalty as the caller states it, for all d features.
+struct SdcaPenalty {
+  PenaltyKind kind;
+  double l1_ratio;
+  const int32_t* groups;
+  int64_t n_groups;
+  bool per_class;
+  const double* omega;
+  int64_t d, outputs;
+
+  bool grouped() const {
+    return kind == PenaltyKind::group_l2 || kind == PenaltyKind::group_linf ||
+           kind == PenaltyKind::sparse_group;
+  }
+  /// Curvature of the squared part.
+  double quad() const {
+    if (kind == PenaltyKind::l2) return 1.0;
+    return kind == PenaltyKind::elasticnet ? 1.0 - l1_ratio : 0.0;
+  }
+  /// Share of the absolute values.
+  double ratio() const {
+    switch (kind) {
+      case PenaltyKind::l1: return 1.0;
+      case PenaltyKind::elasticnet:
+      case PenaltyKind::sparse_group: return l1_ratio;
+      default: return 0.0;
+    }
+  }
+};
+
+/// How W(V) separates: by entries, by rows of one feature and all outputs, or by wider groups.
+enum class SdcaMap { entries, rows_l2, rows_sparse, rows_linf, groups };
+
+class SdcaFeatures {
+ public:
+  explicit SdcaFeatures(const SdcaPenalty& penalty) : penalty_(penalty), K_(penalty.outputs) {
+    if (!penalty.grouped()) return;
+    std::vector<int32_t> count(static_cast<std::size_t>(penalty.n_groups), 0);
+    bool single = true;
+    for (int64_t j = 0; j < penalty.d; ++j) single = ++count[penalty.groups[j]] <= 1 && single;
+    if (!single) {
+      map_ = SdcaMap::groups;
+    } else if (!penalty.per_class && K_ > 1) {
+      map_ = penalty.kind == PenaltyKind::group_l2     ? SdcaMap::rows_l2
+             : penalty.kind == PenaltyKind::group_linf ? SdcaMap::rows_linf
+                                                       : SdcaMap::rows_sparse;
+    } else {
+      absolute_ = true;  // groups of one entry: every norm is the absolute value
+    }
+  }
+
+  SdcaMap map() const { return map_; }
+  int64_t count() const { return m_; }
+  int64_t outputs() const { return K_; }
+  const std::vector<int32_t>& features() const { return features_; }
+  const std::vector<double>& center() const { return center_; }
+  const double* gain() const { return gain_.data(); }
+
+  /// Take up the given features (ascending) with centre C and pull T − G, both m x outputs.
+  void reset(std::vector<int32_t> features, std::vector<double> center,
+             const std::vector<double>& pull, double inverse_sigma) {
+    features_ = std::move(features);
+    center_ = std::move(center);
+    m_ = std::ssize(features_);
+    for (auto* list : {&gain_, &anchor_, &level_, &size_}) list->assign(size(m_), 0.0);
+    const double quad = absolute_ ? 0.0 : penalty_.quad();
+    const double share = map_ == SdcaMap::entries ? (absolute_ ? 1.0 : penalty_.ratio()) : 1.0;
+    for (int64_t j = 0; j < m_; ++j) {
+      const double omega = penalty_.omega[features_[j]];
+      gain_[j] = 1.0 / (omega * omega * (inverse_sigma + quad));
+      anchor_[j] = omega * omega * inverse_sigma;
+      level_[j] = share * omega;
+    }
+    V_.resize(size(m_ * K_));
+    for (int64_t j = 0; j < m_; ++j)
+      for (int64_t k = j * K_; k < (j + 1) * K_; ++k) V_[k] = anchor_[j] * center_[k] + pull[k];
+    scratch_.reserve(K_);
+    row_.resize(size(K_));
+    if (map_ == SdcaMap::groups) reset_groups();
+    refresh();
+  }
+
+  /// Recompute what updates maintain only up to rounding or as bounds.
+  void refresh() {
+    for (int64_t j = 0; j < m_; ++j) {
+      const double* v = V_.data() + j * K_;
+      double most = 0.0, sum = 0.0, squares = 0.0;
+      for (int64_t k = 0; k < K_; ++k) {
+        const double a = std::abs(v[k]);
+        most = a > most ? a : most;
+        sum += a;
+        squares += a * a;
+      }
+      size_[j] = map_ == SdcaMap::rows_l2 ? squares : map_ == SdcaMap::rows_linf ? sum : most;
+    }
+    std::fill(stale_.begin(), stale_.end(), static_cast<unsigned char>(1));
+  }
+
+  /// s += W(V)ᵀ x.
+  template <typename T>
+  void gather(const T* x, const int32_t* index, int64_t count, double* s) {
+    switch (map_) {
+      case SdcaMap::entries: return gather_entries(x, index, count, s);
+      case SdcaMap::rows_l2: return gather_l2(x, index, count, s);
+      case SdcaMap::groups: return gather_groups(x, index, count, s);
+      default: return gather_rows(x, index, count, s);
+    }
+  }
+
+  /// V −= x Δᵀ for a Δ that is zero off the listed outputs.
+  template <typename T>
+  void scatter(const T* x, const int32_t* index, int64_t count, const double* delta,
+               const int32_t* moved, int64_t n_moved) {
+    const bool euclidean = map_ == SdcaMap::rows_l2, sum = map_ == SdcaMap::rows_linf;
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t j = index[e];
+      double* v = V_.data() + j * K_;
+      const double weight = static_cast<double>(x[e]);
+      double bound = size_[j];
+      for (int64_t c = 0; c < n_moved; ++c) {
+        const int64_t k = moved[c];
+        const double step = weight * delta[k], old = v[k], now = old - step;
+        v[k] = now;
+        if (euclidean) {
+          bound -= step * (old + now);
+        } else if (sum) {
+          bound += std::abs(now) - std::abs(old);
+        } else {
+          bound = std::abs(now) > bound ? std::abs(now) : bound;
+        }
+      }
+      size_[j] = bound;
+      if (map_ == SdcaMap::groups) stale_[group_[j]] = 1;
+    }
+  }
+
+  /// W (m x outputs) at the present V.
+  void weights(std::vector<double>& W) {
+    W.resize(size(m_ * K_));
+    if (map_ == SdcaMap::groups) {
+      for (int64_t g = 0; g + 1 < std::ssize(first_); ++g)
+        if (stale_[g]) evaluate_group(g);
+      std::copy(cached_.begin(), cached_.end(), W.begin());
+      return;
+    }
+    for (int64_t j = 0; j < m_; ++j) {
+      shrink_row(j, row_.data());
+      for (int64_t k = 0; k < K_; ++k) W[j * K_ + k] = gain_[j] * row_[k] + 0.0;
+    }
+  }
+
+  /// ½ Σ_j a_j‖W_j − C_j‖².
+  double moved() {
+    weights(next_);
+    double sum = 0.0;
+    for (int64_t j = 0; j < m_; ++j)
+      for (int64_t k = j * K_; k < (j + 1) * K_; ++k)
+        sum += 0.5 * anchor_[j] * (next_[k] - center_[k]) * (next_[k] - center_[k]);
+    return sum;
+  }
+
+  /// The proximal step: the centre becomes the present W. Returns ⟨a(W − C), W⟩.
+  double advance() {
+    weights(next_);
+    double change = 0.0;
+    for (int64_t j = 0; j < m_; ++j) {
+      for (int64_t k = j * K_; k < (j + 1) * K_; ++k) {
+        const double move = anchor_[j] * (next_[k] - center_[k]);
+        change += move * next_[k];
+        V_[k] += move;
+      }
+    }
+    center_.swap(next_);
+    refresh();
+    return change;
+  }
+
+  /// g at the centre.
+  double penalty() const {
+    double absolute = 0.0, squares = 0.0, norms = 0.0;
+    const double ratio = absolute_ ? 1.0 : penalty_.ratio();
+    std::vector<double> per_group(first_.empty() ? 0 : (first_.size() - 1) * size(copies()), 0.0);
+    for (int64_t j = 0; j < m_; ++j) {
+      const double omega = penalty_.omega[features_[j]];
+      double row = 0.0;
+      for (int64_t k = 0; k < K_; ++k) {
+        const double z = omega * std::abs(center_[j * K_ + k]);
+        absolute += z;
+        squares += z * z;
+        row = linf() ? std::max(row, z) : row + z * z;
+        if (map_ == SdcaMap::groups) {
+          double& total = per_group[group_[j] * copies() + (copies() > 1 ? k : 0)];
+          total = linf() ? std::max(total, z) : total + z * z;
+        }
+      }
+      if (map_ != SdcaMap::groups) norms += linf() ? row : std::sqrt(row);
+    }
+    for (const double total : per_group) norms += linf() ? total : std::sqrt(total);
+    if (!penalty_.grouped() || absolute_) {
+      return ratio * absolute + 0.5 * (absolute_ ? 0.0 : penalty_.quad()) * squares;
+    }
+    return ratio * absolute + (1.0 - ratio) * norms;
+  }
+
+ private:
+  static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
+  bool linf() const { return penalty_.kind == PenaltyKind::group_linf; }
+  int64_t copies() const { return penalty_.per_class ? K_ : 1; }
+
+  template <typename T>
+  void gather_entries(const T* x, const int32_t* index, int64_t count, double* s) const {
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t j = index[e];
+      const double level = level_[j];
+      if (size_[j] <= level) continue;
+      const double* v = V_.data() + j * K_;
+      const double weight = static_cast<double>(x[e]) * gain_[j];
+      if (level == 0.0) {
+        for (int64_t k = 0; k < K_; ++k) s[k] += weight * v[k];
+      } else {
+        for (int64_t k = 0; k < K_; ++k) s[k] += weight * soft(v[k], level);
+      }
+    }
+  }
+
+  template <typename T>
+  void gather_l2(const T* x, const int32_t* index, int64_t count, double* s) const {
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t j = index[e];
+      const double squares = size_[j], level = level_[j];
+      if (!(squares > level * level)) continue;
+      const double weight =
+          static_cast<double>(x[e]) * gain_[j] * (1.0 - level / std::sqrt(squares));
+      const double* v = V_.data() + j * K_;
+      for (int64_t k = 0; k < K_; ++k) s[k] += weight * v[k];
+    }
+  }
+
+  template <typename T>
+  void gather_rows(const T* x, const int32_t* index, int64_t count, double* s) {
+    const double share = map_ == SdcaMap::rows_sparse ? penalty_.l1_ratio : 1.0;
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t j = index[e];
+      if (size_[j] <= share * level_[j]) continue;
+      shrink_row(j, row_.data());
+      const double weight = static_cast<double>(x[e]) * gain_[j];
+      for (int64_t k = 0; k < K_; ++k) s[k] += weight * row_[k];
+    }
+  }
+
+  template <typename T>
+  void gather_groups(const T* x, const int32_t* index, int64_t count, double* s) {
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t j = index[e], g = group_[j];
+      if (stale_[g]) evaluate_group(g);
+      if (!alive_[g]) continue;
+      const double weight = static_cast<double>(x[e]);
+      const double* w = cached_.data() + j * K_;
+      for (int64_t k = 0; k < K_; ++k) s[k] += weight * w[k];
+    }
+  }
+
+  /// V_j shrunk at its level, without the gain.
+  void shrink_row(int64_t j, double* out) {
+    const double* v = V_.data() + j * K_;
+    const double level = level_[j];
+    switch (map_) {
+      case SdcaMap::rows_linf: prox_group_linf(v, K_, level, out, scratch_); return;
+      case SdcaMap::rows_sparse: {
+        const double ratio = penalty_.l1_ratio;
+        for (int64_t k = 0; k < K_; ++k) out[k] = soft(v[k], ratio * level);
+        prox_group_l2(out, K_, (1.0 - ratio) * level, out);
+        return;
+      }
+      case SdcaMap::rows_l2: prox_group_l2(v, K_, level, out); return;
+      default:
+        for (int64_t k = 0; k < K_; ++k) out[k] = soft(v[k], level);
+    }
+  }
+
+  /// Number the groups among the features.
+  void reset_groups() {
+    std::vector<int32_t> number(size(penalty_.n_groups), -1);
+    std::vector<int64_t> sizes;
+    group_.resize(size(m_));
+    for (int64_t j = 0; j < m_; ++j) {
+      int32_t& known = number[penalty_.groups[features_[j]]];
+      if (known < 0) {
+        group_[j] = known = static_cast<int32_t>(sizes.size());
+        sizes.push_back(1);
+      } else {
+        ++sizes[group_[j] = known];
+      }
+    }
+    first_.assign(sizes.size() + 1, 0);
+    int64_t widest = 0;
+    for (std::size_t g = 0; g < sizes.size(); ++g) {
+      first_[g + 1] = first_[g] + sizes[g];
+      widest = std::max(widest, sizes[g]);
+    }
+    members_.resize(size(m_));
+    std::vector<int64_t> next(first_.begin(), first_.end() - 1);
+    for (int64_t j = 0; j < m_; ++j) members_[next[group_[j]]++] = static_cast<int32_t>(j);
+    stale_.assign(sizes.size(), 1);
+    alive_.assign(sizes.size(), 0);
+    cached_.assign(size(m_ * K_), 0.0);
+    gathered_.resize(size(widest * K_));
+    scratch_.reserve(widest * K_);
+  }
+
+  /// cached = W on one group: unweighted shrinking of V/ω, times gain · ω.
+  void evaluate_group(int64_t g) {
+    stale_[g] = 0;
+    alive_[g] = 0;
+    const int64_t from = first_[g], to = first_[g + 1];
+    const int64_t width = penalty_.per_class ? 1 : K_;
+    for (int64_t c = 0; c < copies(); ++c) {
+      double* at = gathered_.data();
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t j = members_[i];
+        const double scale = 1.0 / level_[j];
+        for (int64_t k = 0; k < width; ++k) *at++ = scale * V_[j * K_ + c + k];
+      }
+      shrink_group(gathered_.data(), (to - from) * width);
+      at = gathered_.data();
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t j = members_[i];
+        const double scale = gain_[j] * level_[j];
+        for (int64_t k = 0; k < width; ++k, ++at) {
+          cached_[j * K_ + c + k] = scale * *at + 0.0;
+          if (*at != 0.0) alive_[g] = 1;
+        }
+      }
+    }
+  }
+
+  void shrink_group(double* u, int64_t n) {
+    switch (penalty_.kind) {
+      case PenaltyKind::group_linf: return prox_group_linf(u, n, 1.0, u, scratch_);
+      case PenaltyKind::sparse_group:
+        for (int64_t k = 0; k < n; ++k) u[k] = soft(u[k], penalty_.l1_ratio);
+        return prox_group_l2(u, n, 1.0 - penalty_.l1_ratio, u);
+      default: return prox_group_l2(u, n, 1.0, u);
+    }
+  }
+
+  SdcaPenalty penalty_;
+  int64_t K_, m_ = 0;
+  SdcaMap map_ = SdcaMap::entries;
+  bool absolute_ = false;
+  std::vector<int32_t> features_;
+  std::vector<double> V_, center_, next_;      // m x outputs
+  std::vector<double> gain_, anchor_, level_;  // m
+  std::vector<double> size_;                   // m: what tells that a row is zero
+  std::vector<int32_t> group_, members_;       // groups: of each feature; by group
+  std::vector<int64_t> first_;
+  std::vector<unsigned char> stale_, alive_;
+  std::vector<double> cached_, gathered_, row_;
+  ProxScratch scratch_;
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,417 @@
+// Pricing of all features by the dual, the choice of the working set, and the driver of sdca.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "monitor.hpp"
+#include "penalty_layout.hpp"
+#include "sdca.hpp"
+
+namespace sparsvm {
+
+/// What a look at the whole problem found, in units of alpha.
+struct SdcaValues {
+  double objective = INFINITY, dual = -INFINITY;
+  double samples = 0.0;    // λ max(S + r) − ⟨Y, S + r⟩: what the sweeps have left
+  double scaling = 0.0;    // what making the dual feasible costs, within the working set
+  double features = 0.0;   // ⟨centre's last move, W⟩: what the proximal steps have left
+  double intercept = 0.0;  // the same of the intercept
+  double norm = 0.0;       // the largest dual norm of all groups
+  double gap() const { return objective - dual; }
+};
+
+class Sdca {
+ public:
+  Sdca(const SdcaProblem& problem, const SdcaOptions& options)
+      : problem_(problem), options_(options), n_(problem.design->n()), d_(problem.design->d()),
+        K_(problem.classes), outputs_(problem.outputs()), features_(problem.penalty),
+        samples_(problem_, features_, options),
+        layout_(problem.penalty.kind, problem.penalty.l1_ratio, problem.penalty.groups,
+                problem.penalty.grouped() ? problem.penalty.n_groups : d_,
+                problem.penalty.per_class, problem.penalty.omega, d_, outputs_),
+        intercept_(static_cast<std::size_t>(outputs_)) {
+    inner_ = options.sweeps;
+    choose_reading();
+  }
+
+  /// W (d x outputs), b and Y (n x K, in units of alpha); without Y a spread over the classes.
+  void start(const double* W, const double* b, const double* Y) {
+    center_.clear();
+    for (int64_t j = 0; j < d_; ++j)
+      if (!detail::all_zero(W + j * outputs_, outputs_)) remember(j, W + j * outputs_);
+    intercept_.assign(b, b + outputs_);
+    if (Y) {
+      samples_.dual().assign(Y, Y + n_ * K_);
+    } else {
+      spread_dual();
+    }
+    price();
+    set_first_sigma();
+    rebuild();
+  }
+
+  /// Proximal steps until the estimated gap is at most target · |objective|, or enough sweeps.
+  bool run(double target, int64_t sweeps, Monitor& monitor) {
+    const int64_t last = sweeps_ + sweeps;
+    while (sweeps_ < last) {
+      const int64_t next = sweeps_ + std::max<int64_t>(pause_, inner_);
+      while (sweeps_ < std::min(next, last)) step(std::min(inner_, last - sweeps_), monitor);
+      look();
+      monitor.poll();
+      monitor.record(sweeps_, values_.objective, values_.gap(), nonzeros_);
+      const bool done = values_.gap() <= target * std::abs(values_.objective);
+      adapt();
+      rebuild();
+      pause_ = std::min<int64_t>(pause_ + 4, 50);
+      if (done) return true;
+    }
+    return false;
+  }
+
+  int64_t sweeps() const { return sweeps_; }
+  int64_t visits() const { return samples_.visits(); }
+  double sigma() const { return sigma_; }
+  double sigma_b() const { return sigma_b_; }
+  int64_t inner() const { return inner_; }
+  int64_t working_set() const { return features_.count(); }
+  const SdcaValues& values() const { return values_; }
+  const std::vector<double>& dual() const { return samples_.dual(); }
+  const std::vector<double>& intercept() const { return intercept_; }
+  void weights(double* W) const {
+    std::fill(W, W + d_ * outputs_, 0.0);
+    for (std::size_t a = 0; a < center_.size(); ++a)
+      W[center_[a].first * outputs_ + static_cast<int64_t>(a) % outputs_] = center_[a].second;
+  }
+
+ private:
+  /// One proximal step: so many sweeps, or fewer once its own problem is solved well enough.
+  void step(int64_t inner, Monitor& monitor) {
+    for (int64_t s = 1; s <= inner; ++s, ++sweeps_) {
+      features_.refresh();
+      const double slack = samples_.sweep([&] { monitor.poll(); });
+      if (s >= options_.sweeps && s % 4 == 0 && s < inner &&
+          slack <= 0.3 * (features_.moved() + samples_.moved())) {
+        ++sweeps_;
+        break;
+      }
+    }
+    move_ = features_.advance();
+    samples_.advance();
+  }
+
+  bool norm_penalty() const { return problem_.penalty.quad() == 0.0; }
+  /// A penalty whose dual says which features are zero.
+  bool sparse_penalty() const {
+    return problem_.penalty.grouped() || problem_.penalty.ratio() > 0.0;
+  }
+  double omega(int64_t j) const { return problem_.penalty.omega[j]; }
+
+  void remember(int64_t j, const double* w) {
+    for (int64_t k = 0; k < outputs_; ++k) center_.emplace_back(static_cast<int32_t>(j), w[k]);
+  }
+
+  /// Dense data of which at most half is not zero are read compressed.
+  void choose_reading() {
+    if (problem_.design->sparse() || d_ == 0) return;
+    std::vector<int32_t> all(static_cast<std::size_t>(d_));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<double> row(all.size());
+    const int64_t step = std::max<int64_t>(1, n_ / 200);
+    int64_t seen = 0, entries = 0;
+    for (int64_t i = 0; i < n_; i += step, seen += d_) {
+      problem_.design->sample(i, all.data(), d_, row.data());
+      entries += d_ - std::count(row.begin(), row.end(), 0.0);
+    }
+    compress_ = 2 * entries <= seen;
+  }
+
+  /// Ỹ = λ_i(π_k − [k = y_i])ε with the class shares π and the largest feasible or best ε.
+  void spread_dual() {
+    std::vector<double> share(static_cast<std::size_t>(K_), 0.0);
+    double total = 0.0;
+    for (int64_t i = 0; i < n_; ++i)
+      share[problem_.y[i]] += problem_.lambda[i], total += problem_.lambda[i];
+    const auto fill = [&](double epsilon) {
+      for (int64_t i = 0; i < n_; ++i)
+        for (int64_t k = 0; k < K_; ++k)
+          samples_.dual()[i * K_ + k] =
+              problem_.lambda[i] *
+              (epsilon * share[k] / total + (k == problem_.y[i] ? 1.0 - epsilon : 0.0));
+    };
+    fill(1.0);
+    price();
+    double epsilon = 1.0;
+    if (norm_penalty()) {
+      if (values_.norm > 1.0) epsilon = 1.0 / values_.norm;
+    } else {
+      double squares = 0.0;
+      for (int64_t j = 0; j < d_; ++j)
+        for (int64_t k = 0; k < outputs_; ++k) {
+          const double u = pull_[j * outputs_ + k] / omega(j);
+          squares += u * u;
+        }
+      const double gain = margin_value();
+      if (squares > gain) epsilon = gain / squares;
+    }
+    fill(epsilon);
+  }
+
+  double margin_value() const {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n_; ++i)
+      for (int64_t k = 0; k < K_; ++k) sum += samples_.dual()[i * K_ + k] * problem_.margin(i, k);
+    return sum;
+  }
+
+  /// pull = T − XᵀỸ of all features, and the dual norm of every group in units of its bound.
+  void price() {
+    std::vector<double> signed_dual(static_cast<std::size_t>(n_ * outputs_));
+    for (int64_t i = 0; i < n_; ++i) {
+      if (outputs_ == 1) {
+        signed_dual[i] = samples_.signed_one(i);
+        continue;
+      }
+      double* out = signed_dual.data() + i * K_;
+      const double* Y = samples_.dual().data() + i * K_;
+      double sum = 0.0;
+      for (int64_t k = 0; k < K_; ++k) {
+        out[k] = Y[k];
+        if (k != problem_.y[i]) sum += Y[k];
+      }
+      out[problem_.y[i]] = -sum;
+    }
+    pull_.resize(static_cast<std::size_t>(d_ * outputs_));
+    problem_.design->transposed(signed_dual.data(), outputs_, pull_.data());
+    for (int64_t e = 0; e < std::ssize(pull_); ++e)
+      pull_[e] = (problem_.tilt ? problem_.tilt[e] : 0.0) - pull_[e];
+    norms_.clear();
+    values_.norm = 0.0;
+    if (!sparse_penalty()) return;
+    const int64_t copies = layout_.joint ? 1 : outputs_, units = layout_.n_blocks() / copies;
+    norms_.assign(static_cast<std::size_t>(units), 0.0);
+    std::vector<double> block(static_cast<std::size_t>(layout_.largest_block()));
+    for (int64_t b = 0; b < layout_.n_blocks(); ++b) {
+      const int64_t size = layout_.values(b, pull_.data(), nullptr, 0.0, block.data());
+      if (size == 0) continue;
+      double& norm = norms_[b / copies];
+      norm = std::max(norm, layout_.shape.dual_norm(block.data(), size));
+    }
+    for (const double norm : norms_) values_.norm = std::max(values_.norm, norm);
+  }
+
+  int64_t unit_of(int64_t j) const {
+    return problem_.penalty.grouped() ? problem_.penalty.groups[j] : j;
+  }
+
+  /// Used ∪ tight ∪ the best of the rest: at least 200, n/20 and twice the used features.
+  std::vector<int32_t> working_features() const {
+    std::vector<int32_t> out;
+    if (!sparse_penalty()) {
+      out.resize(static_cast<std::size_t>(d_));
+      std::iota(out.begin(), out.end(), 0);
+      return out;
+    }
+    std::vector<unsigned char> take(norms_.size(), 0);
+    std::vector<int64_t> width(norms_.size(), 0);
+    for (int64_t j = 0; j < d_; ++j) ++width[unit_of(j)];
+    int64_t used = 0;
+    for (std::size_t a = 0; a < center_.size(); a += static_cast<std::size_t>(outputs_), ++used)
+      take[unit_of(center_[a].first)] = 1;
+    for (std::size_t u = 0; u < take.size(); ++u)
+      if (norms_[u] >= 0.999 && norms_[u] <= 1.001) take[u] = 1;
+    std::vector<int32_t> rest;
+    for (std::size_t u = 0; u < take.size(); ++u)
+      if (!take[u] && width[u] > 0) rest.push_back(static_cast<int32_t>(u));
+    std::stable_sort(rest.begin(), rest.end(),
+                     [&](int32_t a, int32_t b) { return norms_[a] > norms_[b]; });
+    int64_t room = std::max({int64_t{200}, n_ / 20, 2 * used});
+    for (const int32_t u : rest) {
+      if (room <= 0) break;
+      take[u] = 1;
+      room -= width[u];
+    }
+    for (int64_t j = 0; j < d_; ++j)
+      if (take[unit_of(j)]) out.push_back(static_cast<int32_t>(j));
+    return out;
+  }
+
+  /// The first σ: single updates move a dual by a tenth of its mass per unit of score.
+  void set_first_sigma() {
+    double lambda = 0.0, squares = 0.0;
+    for (int64_t i = 0; i < n_; ++i) lambda += problem_.lambda[i];
+    const std::vector<int32_t> features = working_features();
+    std::vector<double> mean(static_cast<std::size_t>(d_)), variance(mean), norm(mean), most(mean);
+    problem_.design->column_stats(nullptr, mean.data(), variance.data(), norm.data(), most.data());
+    for (const int32_t j : features) squares += norm[j] * norm[j] / (omega(j) * omega(j));
+    squares /= static_cast<double>(n_);
+    lambda /= static_cast<double>(n_);
+    sigma_ = squares > 0.0 ? 10.0 / (lambda * squares) : 1.0;
+    sigma_b_ = squares > 0.0 ? 0.1 * sigma_ * squares : 1.0 / lambda;
+    if (!norm_penalty()) sigma_b_ = std::min(sigma_b_, 0.1 * squares / problem_.penalty.quad());
+  }
+
+  void rebuild() {
+    std::vector<int32_t> list = working_features();
+    std::vector<double> center(list.size() * static_cast<std::size_t>(outputs_), 0.0);
+    std::vector<double> pull(center.size());
+    std::vector<int32_t> place(static_cast<std::size_t>(d_), -1);
+    for (std::size_t a = 0; a < list.size(); ++a) {
+      place[list[a]] = static_cast<int32_t>(a);
+      std::copy_n(pull_.data() + list[a] * outputs_, outputs_,
+                  pull.data() + static_cast<int64_t>(a) * outputs_);
+    }
+    for (std::size_t a = 0; a < center_.size(); ++a) {
+      const int64_t at = place[center_[a].first];
+      center[at * outputs_ + static_cast<int64_t>(a) % outputs_] = center_[a].second;
+    }
+    const bool same = list == features_.features();
+    const double inverse = norm_penalty() ? 1.0 / sigma_ : 0.0;
+    features_.reset(std::move(list), std::move(center), pull, inverse);
+    if (!same) samples_.take_features(compress_);
+    samples_.prepare(intercept_, sigma_b_);
+    samples_.wake_all();
+  }
+
+  /// Evaluate the centre and the dual on the whole problem.
+  void look() {
+    store_center();
+    SdcaValues now;
+    now.objective = features_.penalty();
+    if (problem_.tilt) {
+      for (std::size_t a = 0; a < center_.size(); ++a)
+        now.objective -=
+            center_[a].second *
+            problem_.tilt[center_[a].first * outputs_ + static_cast<int64_t>(a) % outputs_];
+    }
+    double gain = 0.0;
+    samples_.center_scores([&](int64_t i, const double* s) {
+      const double* Y = samples_.dual().data() + i * K_;
+      double best = -INFINITY, mean = 0.0, margin = 0.0;
+      for (int64_t k = 0; k < K_; ++k) {
+        const double r = problem_.margin(i, k), value = s[k] + r;
+        best = std::max(best, value);
+        mean += Y[k] * value;
+        margin += Y[k] * r;
+      }
+      now.objective += problem_.lambda[i] * (best - s[problem_.y[i]]);
+      now.samples += problem_.lambda[i] * best - mean;
+      gain += margin;
+    });
+    price();
+    now.norm = values_.norm;
+    double inside = 0.0;
+    for (const int32_t j : features_.features())
+      if (sparse_penalty()) inside = std::max(inside, norms_[unit_of(j)]);
+    if (problem_.intercept) now.intercept = gain * imbalance() * leverage();
+    if (norm_penalty()) {
+      now.scaling = inside > 1.0 ? gain * (1.0 - 1.0 / inside) : 0.0;
+      now.dual = now.norm > 1.0 ? gain / now.norm : gain;
+      now.features = std::abs(move_);
+    } else {
+      now.dual = gain - conjugate();
+    }
+    now.dual -= now.intercept;
+    values_ = now;
+  }
+
+  /// The largest relative difference between what flows into a class and out of it: balancing the
+  /// two scales the dual down by about as much.
+  double imbalance() const {
+    std::vector<double> into(static_cast<std::size_t>(K_), 0.0), out(into);
+    double total = 0.0, worst = 0.0;
+    for (int64_t i = 0; i < n_; ++i) {
+      for (int64_t k = 0; k < K_; ++k) {
+        if (k == problem_.y[i]) continue;
+        const double flow = samples_.dual()[i * K_ + k];
+        into[k] += flow;
+        out[problem_.y[i]] += flow;
+        total += flow;
+      }
+    }
+    for (int64_t k = 0; k < K_; ++k) {
+      const double flow = std::max(into[k] + out[k], 1e-3 * total);
+      if (flow > 0.0) worst = std::max(worst, std::abs(into[k] - out[k]) / flow);
+    }
+    return worst;
+  }
+
+  /// How much the dual norm may answer to a relative change of the flows of one class. The parts of
+  /// G that classes contribute cancel where a feature has a mean; balancing disturbs that.
+  double leverage() const {
+    if (!norm_penalty()) return 1.0;
+    std::vector<double> flow(static_cast<std::size_t>(n_)), G(static_cast<std::size_t>(d_));
+    for (int64_t i = 0; i < n_; ++i)
+      flow[i] = problem_.lambda[i] - samples_.dual()[i * K_ + problem_.y[i]];
+    problem_.design->transposed(flow.data(), 1, G.data());
+    double most = 0.0;
+    for (int64_t j = 0; j < d_; ++j) most = std::max(most, std::abs(G[j]) / omega(j));
+    return std::max(1.0, 2.0 * most / static_cast<double>(K_));
+  }
+
+  /// g*(T − G) of the penalties with a squared part.
+  double conjugate() const {
+    const double ratio = problem_.penalty.ratio();
+    double sum = 0.0;
+    for (int64_t j = 0; j < d_; ++j) {
+      for (int64_t k = 0; k < outputs_; ++k) {
+        const double u = std::max(std::abs(pull_[j * outputs_ + k]) / omega(j) - ratio, 0.0);
+        sum += u * u;
+      }
+    }
+    return sum / (2.0 * problem_.penalty.quad());
+  }
+
+  void store_center() {
+    intercept_ = samples_.anchor();
+    center_.clear();
+    nonzeros_ = 0;
+    const std::vector<double>& center = features_.center();
+    for (int64_t a = 0; a < features_.count(); ++a) {
+      const double* w = center.data() + a * outputs_;
+      if (detail::all_zero(w, outputs_)) continue;
+      remember(features_.features()[a], w);
+      nonzeros_ += outputs_ - std::count(w, w + outputs_, 0.0);
+    }
+  }
+
+  /// Sweeps lag when σ is large, proximal steps when it is small: even the two out.
+  void adapt() {
+    const double proximal = values_.scaling + values_.features;
+    if (norm_penalty()) sigma_ *= balanced(values_.samples, proximal);
+    if (problem_.intercept) sigma_b_ *= balanced(values_.samples, values_.intercept);
+    // Steps solved too roughly may wander for ever: where the gap stands still, solve them better.
+    if (values_.gap() < 0.9 * best_gap_) {
+      best_gap_ = values_.gap();
+      standing_ = 0;
+    } else if (++standing_ >= 4 && inner_ < 4096) {
+      inner_ *= 2;
+      standing_ = 0;
+    }
+  }
+  static double balanced(double sweeps, double steps) {
+    if (sweeps > 4.0 * steps) return 0.5;
+    if (steps > 4.0 * sweeps) return 2.0;
+    return 1.0;
+  }
+
+  SdcaProblem problem_;
+  SdcaOptions options_;
+  int64_t n_, d_, K_, outputs_;
+  SdcaFeatures features_;
+  SdcaSamples samples_;
+  PenaltyLayout layout_;
+  bool compress_ = false;
+  double sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0;
+  double best_gap_ = INFINITY;
+  int64_t sweeps_ = 0, inner_ = 2, pause_ = 6, standing_ = 0, nonzeros_ = 0;
+  std::vector<double> pull_, norms_, intercept_;
+  std::vector<std::pair<int32_t, double>> center_;  // outputs entries per used feature
+  SdcaValues values_;
+};
+
+}  // namespace sparsvm
