@@ -13,6 +13,7 @@ from reference import certificate as naive
 from reference import oracles
 from sparsvm.balance import balance
 from sparsvm.certificate import repaired_flows
+from sparsvm.dc import tangent
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L1, L2, CappedL1
@@ -278,13 +279,16 @@ def test_infeasible_tilt_has_no_bound():
     assert not proof.within(1e-4)
 
 
-def test_certificate_of_problems_that_are_not_convex_is_refused_in_a_sentence():
-    problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), loss=Ramp())
-    with pytest.raises(ValueError, match="convex loss with a convex penalty; got the loss 'ramp'"):
-        problem.certificate(np.zeros((3, 3)), np.zeros(3), None)
-    problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), CappedL1())
-    with pytest.raises(ValueError, match="the penalty 'capped_l1'"):
-        problem.certificate(np.zeros((3, 3)), np.zeros(3), None)
+def test_certificate_of_problems_that_are_not_convex_is_the_gap_of_their_tangent():
+    W = np.eye(3) / 2.0
+    for changes in ({"loss": Ramp(mu=0.5)}, {"penalty": CappedL1()}):
+        problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), **changes)
+        proof = problem.certificate(W, np.zeros(3), None)
+        assert np.isnan([proof.gap, proof.relative_gap, proof.dual_objective]).all()
+        touching = tangent(problem, W, np.zeros(3))
+        gap = touching.problem.certificate(W, np.zeros(3), None).gap
+        assert proof.criticality == gap / touching.scale > 0.0
+        assert not proof.within(1e-4)
 
 
 def test_dual_of_the_wrong_shape_names_both_sizes():

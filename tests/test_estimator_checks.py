@@ -1,4 +1,4 @@
-"""Every check of scikit-learn, for every convex penalty, with no expected failure."""
+"""Every check of scikit-learn, for every loss and penalty, with no expected failure."""
 
 import os
 import subprocess
@@ -10,12 +10,26 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sparsvm import SparseSVC
 
 PENALTIES = ["l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"]
+NOT_CONVEX = [("hinge", "l0"), ("hinge", "capped_l1"), ("ramp", "l0"), ("ramp", "capped_l1")]
 
 
 # The checks fit random labels and single samples, where an all-zero model is the right answer.
 @pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
 @parametrize_with_checks([SparseSVC(penalty=penalty) for penalty in PENALTIES])
 def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@parametrize_with_checks([SparseSVC(loss, penalty) for loss, penalty in NOT_CONVEX])
+def test_scikit_learn_check_where_not_convex(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@parametrize_with_checks([SparseSVC("ramp", penalty) for penalty in PENALTIES])
+def test_scikit_learn_check_of_the_ramp_with_every_convex_penalty(estimator, check):
     check(estimator)
 
 

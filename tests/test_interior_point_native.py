@@ -102,7 +102,6 @@ OUT_OF_RANGE = {
     "fewer classes": ({"margins": np.ones((N, K - 1))}, r"y\[3\] is 3, outside 0..2"),
     "group below": (with_entry("groups", -7), r"groups\[0\] is -7, outside 0..2"),
     "group above": (with_entry("groups", 3, 6), r"groups\[6\] is 3, outside 0..2"),
-    "negative margin": (with_entry("margins", -1.0, 5), r"margins\[5\] is -1.0.*not negative"),
     "no mass": (with_entry("lam", 0.0), r"lambda\[0\] is 0.0.* must be positive"),
     "negative mass": (with_entry("lam", -1.0), r"lambda\[0\] is -1.0.* must be positive"),
     "negative omega": (with_entry("omega", -1.0, 2), r"omega\[2\] is -1.0.*not negative"),

@@ -71,8 +71,8 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                         std::int64_t n_groups, bool per_class, Vector omega, bool intercept,
                         std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
                         std::optional<Matrix> start_weights, std::optional<Vector> start_intercept,
-                        double objective_unit, double tol, int max_iter, bool across_features,
-                        nb::object callback) {
+                        double objective_unit, double offset, double tol, int max_iter,
+                        bool across_features, nb::object callback) {
   const std::int64_t n = design.n(), d = design.d(),
                      K = static_cast<std::int64_t>(margins.shape(1));
   if (n < 1 || K < 2)
@@ -101,7 +101,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   const auto any = [](double) { return true; };
   const auto nonnegative = [](double v) { return v >= 0.0; };
   check_values("lambda", lambda, [](double v) { return v > 0.0; }, "positive and finite");
-  check_values("margins", margins, nonnegative, "finite and not negative");
+  check_values("margins", margins, any, "finite");
   check_values("omega", omega, nonnegative, "finite and not negative");
   if (tilt) check_values("tilt", *tilt, any, "finite");
   if (start_dual) check_values("start_dual", *start_dual, nonnegative, "finite and not negative");
@@ -130,7 +130,8 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                          tilt ? tilt->data() : nullptr,
                          start_dual ? start_dual->data() : nullptr,
                          start_weights ? start_weights->data() : nullptr,
-                         start_intercept ? start_intercept->data() : nullptr};
+                         start_intercept ? start_intercept->data() : nullptr,
+                         offset};
     InteriorPoint solver(task, layout, monitor, objective_unit);
     result = solver.solve({tol, max_iter, across_features});
   }
@@ -151,8 +152,8 @@ void bind_interior_point(nb::module_& m) {
         nb::arg("margins"), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"),
         nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::arg("intercept"),
         nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(),
-        nb::arg("start_intercept").none(), nb::arg("objective_unit"), nb::arg("tol"),
-        nb::arg("max_iter"), nb::arg("across_features"), nb::arg("callback").none(),
+        nb::arg("start_intercept").none(), nb::arg("objective_unit"), nb::arg("offset"),
+        nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("callback").none(),
         "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the "
         "meaning of the arguments.");
 }

@@ -39,7 +39,7 @@ struct HingeTask {
   const Design& design;
   const std::int32_t* y;  // n
   const double* lambda;   // n, mass / alpha
-  const double* margins;  // n x K sample-major, zero at the true class
+  const double* margins;  // n x K sample-major, of either sign, zero at the true class
   int n_classes;
   PenaltyKind kind;
   const double* omega;  // d
@@ -48,6 +48,7 @@ struct HingeTask {
   const double* start_dual;       // n x K in units of lambda, balanced, or null
   const double* start_weights;    // d x outputs, with start_dual: the primal part of a warm start
   const double* start_intercept;  // outputs
+  double offset;                  // constant of the objective, which tolerances are relative to
 };
 
 struct InteriorPointOptions {
@@ -103,6 +104,7 @@ class InteriorPoint {
   // Least complementarity at the start, relative to the mean. Without it samples of tiny mass block
   // every step; with 0.1 the slacks it inflates cost more than the centring gains.
   static constexpr double kCentrality = 1e-4;
+  static constexpr double kEmptyShare = 1e-2;  // of a class without samples in the first dual
   static constexpr double kFewFlows = 0.05;   // below this fraction of the centre, look for a start
                                               // across the features
   static constexpr double kProximal = 1e-12;  // on free coefficients, relative to the total mass
@@ -164,8 +166,9 @@ class InteriorPoint {
   bool pinned(int k) const { return k < shift_class_; }
   bool converged(double tol) const {
     return std::isfinite(sparse_.primal) &&
-           sparse_.primal - best_dual_ <= tol * std::fabs(sparse_.primal);
+           sparse_.primal - best_dual_ <= tol * magnitude(sparse_.primal);
   }
+  double magnitude(double primal) const { return std::fabs(primal + t_.offset); }
   // A sparse point within the tolerance is the answer even where a dense one is a little better.
   const Candidate& best() const { return sparse_.primal <= dense_.primal ? sparse_ : dense_; }
 

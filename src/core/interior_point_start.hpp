@@ -13,20 +13,27 @@ namespace sparsvm {
 inline void InteriorPoint::start() {
   const std::size_t nk = static_cast<std::size_t>(n_) * K_;
   r_.resize(nk);
-  double margin_sum = 0.0;
+  double margin_sum = 0.0, margin_sizes = 0.0;
   total_lambda_ = 0.0;
   std::vector<double> share(K_, 0.0), largest(n_, 0.0);
   for (int i = 0; i < n_; ++i) {
+    double size = 0.0;
     for (int k = 0; k < K_; ++k) {
       r_[ck(k) + i] = t_.margins[static_cast<std::size_t>(i) * K_ + k];
       largest[i] = std::max(largest[i], r_[ck(k) + i]);
+      size = std::max(size, std::fabs(r_[ck(k) + i]));
     }
+    margin_sizes += t_.lambda[i] * size;
     share[t_.y[i]] += t_.lambda[i];
     total_lambda_ += t_.lambda[i];
     margin_sum += t_.lambda[i] * largest[i];
   }
   for (double& s : share) s /= total_lambda_;
-  margin_unit_ = margin_sum > 0.0 ? margin_sum / total_lambda_ : 1.0;
+  // A class without samples, as a linearised ramp loss may leave it, needs flows to start from
+  // too; the equalities of the intercept then begin with a residual.
+  for (double& s : share)
+    if (s == 0.0) s = kEmptyShare;
+  margin_unit_ = margin_sizes > 0.0 ? margin_sizes / total_lambda_ : 1.0;
 
   std::vector<double> centre(nk);  // lambda (pi - Z), sample-major
   for (int i = 0; i < n_; ++i)

@@ -10,7 +10,7 @@ inline void InteriorPoint::record(int it) {
   const Candidate& point = best();
   const auto nonzeros = point.values.size() - static_cast<std::size_t>(std::count(
                                                   point.values.begin(), point.values.end(), 0.0));
-  monitor_.record(it, unit_ * point.primal, unit_ * (point.primal - best_dual_),
+  monitor_.record(it, unit_ * (point.primal + t_.offset), unit_ * (point.primal - best_dual_),
                   static_cast<std::int64_t>(nonzeros));
 }
 
@@ -126,11 +126,11 @@ inline void InteriorPoint::evaluate() {
   }
   consider(dense_, blocks_.w, S_, square);
   if (quadratic_) {
-    if (dense_.primal - best_dual_ < 0.1 * std::fabs(dense_.primal))
+    if (dense_.primal - best_dual_ < 0.1 * magnitude(dense_.primal))
       consider(sparse_, blocks_.w, trial_scores_, exact_quadratic_scores());
   } else if (polishing_) {
     consider(sparse_, blocks_.w, S_, 0.0);
-  } else if (dense_.primal - best_dual_ < 0.1 * std::fabs(dense_.primal)) {
+  } else if (dense_.primal - best_dual_ < 0.1 * magnitude(dense_.primal)) {
     blocks_.sparse_weights(column_scale_.data(), 1.0, trial_);
     scores(trial_, b_, Y_, trial_scores_);
     consider(sparse_, trial_, trial_scores_, 0.0);
@@ -208,7 +208,7 @@ inline double InteriorPoint::separating_scale(const std::vector<double>& S) cons
 
 // The interior point itself has been there for a while; what is missing is a sparse point as good.
 inline bool InteriorPoint::settled(double tol) {
-  if (quadratic_ || dense_.primal - best_dual_ > 0.1 * tol * std::fabs(dense_.primal)) return false;
+  if (quadratic_ || dense_.primal - best_dual_ > 0.1 * tol * magnitude(dense_.primal)) return false;
   return ++settled_for_ > kSettled;
 }
 

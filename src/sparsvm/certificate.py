@@ -47,6 +47,7 @@ def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Cert
     scale, bound = best_scale(problem, flows)
     if not bound > zero_flow_bound(problem):
         scale, bound = 0.0, zero_flow_bound(problem)
+    bound += problem.offset
     objective = problem.objective_at(scores, W)
     gap = max(objective - bound, 0.0)
     relative = gap / abs(objective) if objective != 0.0 else (0.0 if gap == 0.0 else np.inf)

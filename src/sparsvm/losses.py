@@ -7,6 +7,7 @@ numbers. With two classes the first column of ``scores`` is zero (class 0 is the
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,8 @@ from sparsvm.parameters import Parameterised
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int32]
+# How far beyond a kink of the loss a sample still counts as a support vector.
+SLOPE = 1e-2
 
 
 class Loss(Parameterised):
@@ -43,6 +46,13 @@ class Loss(Parameterised):
 
     def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
         """Return the loss of every sample, shape (n,)."""
+        raise NotImplementedError
+
+    def on_slope(self, scores: Floats, y: Labels, margins: Floats) -> NDArray[np.bool_]:
+        """Say for every sample whether its loss changes with its scores, shape (n,).
+
+        These are the support vectors; scores within ``SLOPE`` of a kink count as on the slope.
+        """
         raise NotImplementedError
 
     def cost_matrix(self, n_classes: int) -> Floats:
@@ -119,6 +129,9 @@ class Hinge(Loss):
     def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
         return np.asarray(np.max(margins + _differences(scores, y), axis=1))
 
+    def on_slope(self, scores: Floats, y: Labels, margins: Floats) -> NDArray[np.bool_]:
+        return np.asarray(_largest_off_class(margins + _differences(scores, y), y) > -SLOPE)
+
     def conjugate(self, dual: Floats, y: Labels, margins: Floats) -> Floats:
         r"""Return the conjugate of every sample's loss at ``dual``, shape (n,).
 
@@ -167,6 +180,9 @@ class SquaredHinge(SmoothLoss):
         flows, balanced = _flows(dual, y)
         inside = balanced & (flows.min(axis=1) >= -1e-12)
         return np.where(inside, np.sum(flows * (flows / 4.0 - margins), axis=1), np.inf)
+
+    def on_slope(self, scores: Floats, y: Labels, margins: Floats) -> NDArray[np.bool_]:
+        return np.asarray(_largest_off_class(margins + _differences(scores, y), y) > -SLOPE)
 
     @staticmethod
     def _violations(scores: Floats, y: Labels, margins: Floats) -> Floats:
@@ -223,6 +239,9 @@ class Logistic(SmoothLoss):
         probabilities /= probabilities.sum(axis=1, keepdims=True)
         return np.asarray(probabilities)
 
+    def on_slope(self, scores: Floats, y: Labels, margins: Floats) -> NDArray[np.bool_]:
+        return np.ones(y.size, dtype=bool)
+
 
 class OvrSquaredHinge(SmoothLoss):
     r"""One-vs-rest squared hinge, :math:`\sum_k \max(0, 1 - t_k S_k)^2` with :math:`t = \pm 1`.
@@ -275,6 +294,10 @@ class OvrSquaredHinge(SmoothLoss):
             return np.hstack([-outputs, outputs])
         return np.asarray(outputs)
 
+    def on_slope(self, scores: Floats, y: Labels, margins: Floats) -> NDArray[np.bool_]:
+        signs, outputs = self._outputs(scores, y)
+        return np.asarray(np.any(signs * outputs < 1.0 + SLOPE, axis=1))
+
     @staticmethod
     def _outputs(scores: Floats, y: Labels) -> tuple[Floats, Floats]:
         if scores.shape[1] == 2:
@@ -305,13 +328,57 @@ class Ramp(Loss):
         self.margin = margin
 
     def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
-        if not 0.0 < self.mu <= 1.0:
-            raise ValueError(f"Ramp needs mu in (0, 1]; got mu={self.mu!r}.")
+        mu = self.checked_mu()
         differences = _differences(scores, y)
         # Both margins vanish on the true class, so its entry supplies the max with zero.
-        convex = np.max(self.mu * margins + differences, axis=1)
-        concave = np.max(-(self.mu**2) * margins + differences, axis=1)
-        return np.asarray((convex - concave) / self.mu)
+        convex = np.max(mu * margins + differences, axis=1)
+        concave = np.max(-(mu**2) * margins + differences, axis=1)
+        return np.asarray((convex - concave) / mu)
+
+    def on_slope(self, scores: Floats, y: Labels, margins: Floats) -> NDArray[np.bool_]:
+        mu, differences = self.checked_mu(), _differences(scores, y)
+        right = _largest_off_class(mu * margins + differences, y) < -SLOPE
+        given_up = _largest_off_class(-(mu**2) * margins + differences, y) > SLOPE
+        return np.asarray(~(right | given_up))
+
+    def cost_matrix(self, n_classes: int) -> Floats:
+        self.checked_mu()
+        return super().cost_matrix(n_classes)
+
+    def checked_mu(self) -> float:
+        """Return mu; a ValueError if it is not a number in (0, 1]."""
+        if isinstance(self.mu, numbers.Real) and 0.0 < float(self.mu) <= 1.0:
+            return float(self.mu)
+        raise ValueError(f"Ramp needs mu in (0, 1]; got mu={self.mu!r}.")
+
+    def majorant(self, scores: Floats, y: Labels, margins: Floats) -> tuple[Labels, Floats, Floats]:
+        r"""Return the hinge that touches the loss at ``scores`` and lies above it elsewhere.
+
+        The second maximum of the loss is convex; where its runner-up class k is above 0, it is
+        replaced by its tangent :math:`-\mu^2 m_{yk} + \Delta_k`. What remains is
+
+        .. math:: \tfrac1\mu \max_l \bigl(\mu m_{yl} - \mu m_{yk} + S_l - S_k\bigr)
+            + (1 + \mu)\, m_{yk},
+
+        a hinge of class k: the sample is given up and takes the label of its runner-up. With two
+        classes its margin is :math:`-\mu m`. On the kink, which is hit exactly by models of
+        zeros, the tangent 0 is taken; 1e-8 of the margin beyond it still counts as on it.
+
+        Returns
+        -------
+        labels : (n,), margins : (n, K), constants : (n,)
+            The loss is at most ``hinge(labels, margins) / mu + constants``.
+        """
+        mu, rows = self.checked_mu(), np.arange(y.size)
+        concave = -(mu**2) * margins + _differences(scores, y)
+        concave[rows, y] = 0.0
+        runner_up = concave.argmax(axis=1)
+        given_up = concave[rows, runner_up] > 1e-8 * mu**2 * margins[rows, runner_up]
+        labels = np.where(given_up, runner_up, y).astype(np.int32)
+        forgone = np.where(given_up, margins[rows, labels], 0.0)
+        shifted = mu * (margins - forgone[:, None])
+        shifted[rows, labels] = 0.0
+        return labels, shifted, (1.0 + mu) * forgone
 
 
 LOSSES: dict[str, type[Loss]] = {
@@ -333,6 +400,13 @@ def as_loss(loss: str | Loss) -> Loss:
 
 def _differences(scores: Floats, y: Labels) -> Floats:
     return np.asarray(scores - np.take_along_axis(scores, y[:, None].astype(np.intp), axis=1))
+
+
+def _largest_off_class(values: Floats, y: Labels) -> Floats:
+    """Largest value of each row among the classes that are not its own."""
+    off = np.array(values)
+    off[np.arange(y.size), y] = -np.inf
+    return np.asarray(off.max(axis=1))
 
 
 def _balance_rows(off_class: Floats, y: Labels) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -169,6 +169,43 @@ class PenaltyTerms:
                 rest = float(np.sum(self.group_norms(W)))
             total += (1.0 - self.l1_ratio) * rest
         return total
+
+    def convex_part(self) -> PenaltyTerms:
+        r"""Return the g of :math:`penalty = g - h` with g and h convex; the penalty if convex.
+
+        For l0 :math:`a \sum_g \|Z_g\|_2`, for capped_l1 :math:`\sum_g \|Z_g\|_2`: l1 where
+        every group is one coefficient, otherwise l1/l2.
+        """
+        if self.convex:
+            return self
+        single = self.n_groups == self.d and (self.per_class or self.n_outputs == 1)
+        return replace(
+            self,
+            kind="l1" if single else "l1/l2",
+            l1_ratio=1.0 if single else 0.0,
+            omega=self.omega * (self.shape if self.kind == "l0" else 1.0),
+            shape=float("nan"),
+        )
+
+    def concave_slope(self, W: Floats) -> tuple[Floats, float]:
+        r"""Return a subgradient V at W of the h of ``convex_part``, and the tangent's constant.
+
+        That constant is :math:`h(W) - \langle V, W\rangle`.
+
+        With :math:`t = \|Z_g\|_2` the value of h is :math:`at - 1 + e^{-at}` and its slope
+        :math:`a(1 - e^{-at})` for l0; :math:`\max(0, t - a)` and 1 for capped_l1 where
+        :math:`t \ge a`, otherwise 0.
+        """
+        norms = self.group_norms(W).reshape(-1)
+        if self.kind == "l0":
+            decay = np.expm1(-self.shape * norms)
+            values, slopes = self.shape * norms + decay, -self.shape * decay
+        else:
+            values = np.maximum(norms - self.shape, 0.0)
+            slopes = (norms >= self.shape).astype(np.float64)
+        factors = np.divide(slopes, norms, out=np.zeros_like(norms), where=norms > 0.0)
+        flat = self._flatten(W * self.omega**2) * np.repeat(factors, self._sizes)
+        return self._unflatten(flat), float(np.sum(values - slopes * norms))
 
     def prox(self, W: Floats, step: float) -> Floats:
         r"""Return :math:`\arg\min_U \frac12\|U - W\|^2 + step \cdot penalty(U)`.

@@ -54,6 +54,11 @@ class Certificate:
         Rounding error of the objective itself; gaps below it mean nothing.
     dual : array of shape (n, K)
         The feasible dual point behind the bound, as described in :class:`Solution`.
+    criticality : float
+        NaN where the problem is convex. Otherwise there is no gap (``dual_objective``, ``gap`` and
+        ``relative_gap`` are NaN), and this is how far the point is from critical: the gap of the
+        convex problem with the concave part replaced by its tangent at the point
+        (:mod:`sparsvm.dc`), to which ``dual`` belongs.
     """
 
     objective: float
@@ -62,10 +67,12 @@ class Certificate:
     relative_gap: float
     floor: float
     dual: Floats = field(repr=False)
+    criticality: float = float("nan")
 
     def within(self, tol: float) -> bool:
-        """Whether the gap is at most ``max(tol * |objective|, floor)``."""
-        return self.gap <= max(tol * abs(self.objective), self.floor)
+        """Whether the gap, or the criticality, is at most ``max(tol * |objective|, floor)``."""
+        residual = self.gap if np.isnan(self.criticality) else self.criticality
+        return residual <= max(tol * abs(self.objective), self.floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +102,12 @@ class Problem:
     fit_intercept : bool
     tilt : None or array of shape (n_outputs, d)
         A linear term, as left by linearising the concave part of a non-convex penalty.
+    margin_matrix : None or array of shape (n, K)
+        The margins themselves, in place of ``cost`` and ``margin_scale``: of either sign, zero at
+        each sample's class. Linearising a ramp loss leaves such margins (:mod:`sparsvm.dc`).
+    offset : float
+        A constant added to the objective and to its lower bound, so that tolerances relative to
+        the objective mean what they mean for the problem this one was derived from.
 
     Notes
     -----
@@ -112,6 +125,8 @@ class Problem:
     fit_intercept: bool = True
     margin_scale: Floats | None = None
     tilt: Floats | None = None
+    margin_matrix: Floats | None = None
+    offset: float = 0.0
 
     def __post_init__(self) -> None:
         K, n = self.n_classes, self.y.size
@@ -121,6 +136,11 @@ class Problem:
             raise ValueError(f"The cost matrix has shape {self.cost.shape} for {K} classes.")
         if self.margin_scale is not None and self.margin_scale.shape != (n,):
             raise ValueError(f"There are {n} labels but {self.margin_scale.size} sample margins.")
+        if self.margin_matrix is not None and self.margin_matrix.shape != (n, K):
+            raise ValueError(
+                f"The margins have shape {self.margin_matrix.shape} for {n} samples and {K} "
+                "classes."
+            )
         if self.penalty.n_outputs != self.n_outputs:
             raise ValueError(
                 f"The penalty was resolved for {self.penalty.n_outputs} outputs but {K} classes "
@@ -135,6 +155,11 @@ class Problem:
             raise ValueError(
                 "The tilt must be zero on unpenalised features; there it could not be outweighed."
             )
+
+    @property
+    def convex(self) -> bool:
+        """Whether loss and penalty are both convex."""
+        return self.loss.convex and self.penalty.convex
 
     @property
     def n(self) -> int:
@@ -152,7 +177,9 @@ class Problem:
         return 1 if self.n_classes == 2 else self.n_classes
 
     def margins(self) -> Floats:
-        """Return ``margin_scale[i] * cost[y_i, k]``, shape (n, K)."""
+        """Return ``margin_scale[i] * cost[y_i, k]`` or ``margin_matrix``, shape (n, K)."""
+        if self.margin_matrix is not None:
+            return self.margin_matrix.copy()
         margins = self.cost[self.y]
         if self.margin_scale is not None:
             margins *= self.margin_scale[:, None]
@@ -199,6 +226,7 @@ class Problem:
         """Return the objective at W where the scores are already known."""
         losses = self.loss.value(scores, self.y, self.margins())
         total = float(np.sum(self.mass * losses)) + self.alpha * self.penalty.value(W)
+        total += self.offset
         if self.tilt is not None:
             total -= self.alpha * float(np.sum(np.ascontiguousarray(self.tilt * W)))
         return total
@@ -206,21 +234,23 @@ class Problem:
     def floor(self, W: Floats, b: Floats, scores: Floats | None = None) -> float:
         r"""Return the rounding error of the objective.
 
-        For the hinge, 16 eps times the weighted mean of :math:`z_i = \max_k m_{ik} +
+        For the hinge, 16 eps times the weighted mean of :math:`z_i = \max_k |m_{ik}| +
         2\sum_j |x_{ij}| \max_k |W_{kj}| + 2 \max_k |b_k|`, the size of what a loss is computed
         from. A smooth loss multiplies that error by its slope and adds the rounding of its own
         value: 16 eps times the weighted mean of :math:`\ell_i + z_i \sum_k |F_{ik}|/p_i`, with
-        the dual entries F of the scores (``scores`` saves their computation).
+        the dual entries F of the scores (``scores`` saves their computation). An offset adds
+        its own.
         """
         largest = np.ascontiguousarray(np.max(np.abs(W), axis=0, initial=0.0))
         sizes = 2.0 * np.asarray(self.design.abs_scores(largest))
         sizes += 2.0 * float(np.max(np.abs(b), initial=0.0))
-        sizes += self.margins().max(axis=1) if self.loss.uses_margin else 1.0
+        sizes += np.abs(self.margins()).max(axis=1) if self.loss.uses_margin else 1.0
         if isinstance(self.loss, SmoothLoss):
             scores = self.scores(W, b) if scores is None else scores
             at = (scores, self.y, self.margins())
             sizes *= self.loss.dual_entries(*at).sum(axis=1)
             sizes += self.loss.value(*at)
+        sizes += abs(self.offset)
         return 16.0 * float(np.finfo(np.float64).eps) * float(np.sum(self.mass * sizes))
 
     def dual_at(self, scores: Floats) -> Floats:
@@ -237,7 +267,12 @@ class Problem:
 
         ``dual`` may be any (n, K) array; it is repaired into a feasible point first. None means
         the derivatives at (W, b) for a smooth loss, and all zero flows for the hinge.
+        Where the problem is not convex, the certificate is the criticality instead of a gap.
         """
+        if not self.convex:
+            from sparsvm.dc import certify_critical
+
+            return certify_critical(self, W, b, dual)
         from sparsvm.certificate import certify
 
         return certify(self, W, b, dual)
@@ -318,6 +353,9 @@ class Solution:
     seconds : float
     history : History
     solver : str
+    criticality : float
+        As in :class:`Certificate`: NaN where the problem is convex; where it is not, the distance
+        to a critical point in units of the objective, and what ``status`` is about.
     """
 
     coef: Floats
@@ -333,10 +371,11 @@ class Solution:
     seconds: float
     history: History = field(repr=False)
     solver: str
+    criticality: float = float("nan")
 
     @property
     def converged(self) -> bool:
-        """Whether the gap met the tolerance asked for."""
+        """Whether the gap (where not convex: the criticality) met the tolerance asked for."""
         return self.status == "optimal"
 
     def within(self, tol: float) -> bool:
@@ -360,8 +399,8 @@ class Solution:
     ) -> Solution:
         """Build the solution from a certificate recomputed from scratch.
 
-        The status is "optimal" if and only if ``gap <= max(tol * |objective|, floor)``, otherwise
-        ``status_if_not``.
+        The status is "optimal" if and only if ``gap <= max(tol * |objective|, floor)`` (where the
+        problem is not convex: the criticality in place of the gap), otherwise ``status_if_not``.
         """
         proof = problem.certificate(coef, intercept, dual)
         return cls(
@@ -378,4 +417,5 @@ class Solution:
             seconds=seconds,
             history=history,
             solver=solver,
+            criticality=proof.criticality,
         )

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sparsvm.dc import tangent
 from sparsvm.problem import Problem, Solution
 
 
@@ -23,10 +24,16 @@ def _not_converged(solution: Solution, tol: float) -> str:
         remedy = "Raise max_iter, raise tol, scale the features, or use another solver."
     else:
         remedy = "Raise tol, scale the features, pass float64 data, or use another solver."
+    stopped = f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status})"
+    if np.isnan(solution.gap):
+        distance = solution.criticality / abs(solution.objective)
+        return (
+            f"{stopped} with a relative criticality of {distance:.2g}, above tol={tol:g}: the "
+            f"objective may still fall by that much and more. {remedy}"
+        )
     return (
-        f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) with "
-        f"a relative duality gap of {solution.relative_gap:.2g}, above tol={tol:g}: the "
-        f"objective may be that far from the optimum. {remedy}"
+        f"{stopped} with a relative duality gap of {solution.relative_gap:.2g}, above tol={tol:g}: "
+        f"the objective may be that far from the optimum. {remedy}"
     )
 
 
@@ -44,6 +51,9 @@ def _all_zero(problem: Problem, solution: Solution) -> str:
 def zero_bound(problem: Problem, solution: Solution) -> float | None:
     """Bound alpha_max from above by the dual point of a fit that came out zero.
 
+    Where the problem is not convex, the tangent problem at zero stands for it: from the bound on,
+    zero is a critical point.
+
     With W = 0 the dual value Σ Y_ik m_ik does not depend on alpha, so a dual point that proves
     zero optimal at one alpha proves it at every alpha for which it stays feasible: wherever the
     dual norm of XᵀỸ is at most alpha. That costs one product and is exact to the fit's own gap.
@@ -53,6 +63,10 @@ def zero_bound(problem: Problem, solution: Solution) -> float | None:
     float or None
         The bound; None where no alpha would give a non-zero model.
     """
+    if not problem.convex:
+        touching = tangent(problem, solution.coef, solution.intercept)
+        bound = zero_bound(touching.problem, solution)
+        return None if bound is None else bound / touching.scale
     terms = problem.penalty
     correlations = problem.transposed(problem.signed_dual(solution.dual))
     if terms.is_norm:

@@ -51,17 +51,24 @@ class CanonicalForm:
         Sum of the weights of the rows merged into the sample, always positive.
     margin : ndarray of shape (n,), float64, or None
         The per-sample margin, where one was given.
+    sample_of_row : ndarray of shape (n_rows,), int64
+        Which sample each row of the user's matrix went into; -1 for rows that were dropped.
     """
 
     rows: Ints
     codes: npt.NDArray[np.int32]
     weight: Floats
     margin: Floats | None
+    sample_of_row: Ints
 
     def select(self, keep: npt.NDArray[np.bool_]) -> CanonicalForm:
         """Return the form restricted to the samples where `keep` is true."""
         margin = None if self.margin is None else self.margin[keep]
-        return CanonicalForm(self.rows[keep], self.codes[keep], self.weight[keep], margin)
+        # One more entry, so that the index -1 of a dropped row stays -1.
+        number = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
+        return CanonicalForm(
+            self.rows[keep], self.codes[keep], self.weight[keep], margin, number[self.sample_of_row]
+        )
 
 
 def canonical_form(
@@ -114,11 +121,16 @@ def canonical_form(
             order, same = _separate_collisions(X, kept, order, weight, pairs, same)
     starts = np.flatnonzero(np.concatenate(([order.size > 0], ~same)))
     first = order[starts]
+    sample_of_row = np.full(X.shape[0], -1, dtype=np.int64)
+    sample_of_row[kept[order]] = np.repeat(
+        np.arange(starts.size), np.diff(starts, append=order.size)
+    )
     return CanonicalForm(
         rows=kept[first],
         codes=codes[first],
         weight=np.add.reduceat(weight[order], starts),
         margin=None if margin is None else margin[kept][first],
+        sample_of_row=sample_of_row,
     )
 
 

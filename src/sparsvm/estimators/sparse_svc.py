@@ -46,10 +46,12 @@ class SparseSVC(SparseLinearClassifier):
     loss : str or Loss, default="hinge"
         A name or an object of :mod:`sparsvm.losses`, such as ``Hinge(margin=2.0)`` or
         ``Hinge(margin=costs)`` with one row of costs per true class, in the order of the sorted
-        labels of `y`.
+        labels of `y`. "ramp" is a bounded hinge that gives up on outliers; it is not convex.
     penalty : str or Penalty, default="l1"
         A name or an object of :mod:`sparsvm.penalties`: "l1", "l2", "elasticnet", "l1/l2",
-        "l1/linf", "sparse_group", or for example ``GroupL2(groups=5)``.
+        "l1/linf", "sparse_group", or for example ``GroupL2(groups=5)``. "l0" and "capped_l1" are
+        not convex: they select fewer features, and the model is a critical point (see
+        :class:`~sparsvm.solvers.DCA`).
     alpha : float or None, default=None
         Strength of the penalty; None means 1 / (sum of the weights), the classical C = 1.
     fit_intercept : bool, default=True
@@ -87,7 +89,8 @@ class SparseSVC(SparseLinearClassifier):
     objective_ : float
         Value of the objective at the solution.
     dual_gap_ : float
-        Duality gap divided by the objective.
+        Duality gap divided by the objective; NaN where the problem is not convex. There
+        ``result_.criticality`` tells how far the model is from a critical point.
     n_iter_ : int
         Iterations of the solver.
     result_ : Solution
@@ -95,6 +98,14 @@ class SparseSVC(SparseLinearClassifier):
         belong to the distinct samples in canonical order.
     selected_features_ : ndarray
         Indices of the features that any class uses, read from ``coef_``.
+    support_ : ndarray
+        Indices of the training samples on the slope of the loss, or within 0.01 of it: those that
+        moving would move the model (all samples for the logistic loss). Samples that a ramp loss
+        gave up are not among them.
+    n_support_ : ndarray of shape (n_classes,)
+        How many of them each class has.
+    parameter_fraction_ : float
+        (features used × support vectors) / (features × training samples).
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -211,7 +222,7 @@ class SparseSVC(SparseLinearClassifier):
         n_outputs = 1 if n_classes == 2 else n_classes
         mass = data.mass
         cost = loss.cost_matrix(data.n_labels)[np.ix_(data.label_numbers, data.label_numbers)]
-        if loss.name == "hinge":
+        if loss.name in ("hinge", "ramp"):
             _require_margin(cost, data.margin_scale)
         deviation = None
         if penalty.needs_column_std:
@@ -310,6 +321,19 @@ class SparseSVC(SparseLinearClassifier):
         self.dual_gap_ = float(solution.relative_gap)
         self.n_iter_ = int(solution.n_iter)
         self.result_ = solution
+        self._store_support(problem, data, solution)
+
+    def _store_support(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
+        scores = problem.scores(solution.coef, solution.intercept)
+        on_slope = problem.loss.on_slope(scores, problem.y, problem.margins())
+        # Rows without weight are sample -1 and support nothing.
+        rows = np.append(on_slope, False)[data.sample_of_row]
+        self.support_ = np.flatnonzero(rows)
+        samples = data.sample_of_row[self.support_]
+        self.n_support_ = np.bincount(data.y[samples], minlength=data.classes.size)
+        n_rows = int(np.count_nonzero(data.sample_of_row >= 0))
+        used = self.selected_features_.size * self.support_.size
+        self.parameter_fraction_ = used / (problem.d * n_rows)
 
 
 def _default_alpha(weight: npt.NDArray[np.float64]) -> float:

@@ -45,6 +45,8 @@ class TrainingSet:
         Their positions among all sorted labels of y, weightless ones included.
     n_labels : int
         Number of distinct labels in y.
+    sample_of_row : ndarray of shape (n_rows,), int64
+        The sample each of the user's rows went into; -1 for rows without weight.
     """
 
     design: Any
@@ -55,6 +57,7 @@ class TrainingSet:
     classes: npt.NDArray[Any]
     label_numbers: npt.NDArray[np.intp]
     n_labels: int
+    sample_of_row: npt.NDArray[np.int64]
 
     @property
     def mass(self) -> Floats:
@@ -101,6 +104,7 @@ def read_training_set(
         classes=labels[kept],
         label_numbers=kept,
         n_labels=labels.size,
+        sample_of_row=form.sample_of_row,
     )
 
 

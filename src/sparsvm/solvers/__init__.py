@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.chain import Chain, Stage
+from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
@@ -12,6 +13,7 @@ from sparsvm.solvers.threads import blas_threads
 
 __all__ = [
     "AUTO",
+    "DCA",
     "FBPD",
     "SDCA",
     "SOLVERS",

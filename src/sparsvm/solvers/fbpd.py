@@ -70,6 +70,8 @@ class FBPD(Solver):
             return "fbpd solves the hinge loss only."
         if not problem.penalty.convex:
             return "fbpd needs a convex penalty."
+        if problem.margin_matrix is not None:
+            return "fbpd takes margins from a cost matrix and sample margins only."
         return None
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:

