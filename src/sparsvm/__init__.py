@@ -1,7 +1,7 @@
 """Sparse, exact, certified multiclass support vector machines."""
 
 from sparsvm import losses, penalties, solvers
-from sparsvm.estimators import SparseSVC
+from sparsvm.estimators import ConstrainedSparseSVC, SparseSVC
 
 __version__ = "0.1.0"
-__all__ = ["SparseSVC", "losses", "penalties", "solvers"]
+__all__ = ["ConstrainedSparseSVC", "SparseSVC", "losses", "penalties", "solvers"]

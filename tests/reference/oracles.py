@@ -11,7 +11,7 @@ description of the problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import clarabel
 import numpy as np
@@ -292,3 +292,41 @@ class ClarabelModel(_Model):
         multipliers = np.array(result.z)[: len(self.pairs)]
         accuracy = abs(value - below) + 1e-9 * (1.0 + abs(value))
         return self.oracle(np.array(result.x), multipliers, value, accuracy)
+
+
+class _Budget:
+    """Change a model into the least penalty with a mean hinge of at most ``eta``."""
+
+    def __init__(self, problem, by_weight, eta):
+        super().__init__(replace(problem, alpha=1.0), by_weight)
+        self.eta = eta
+
+    def costs(self):
+        q = super().costs()
+        q[self.xi] = 0.0
+        return q
+
+    def bound_rows(self):
+        rows, rhs = super().bound_rows()
+        budget = sp.csr_matrix(
+            (self.problem.mass, (np.zeros(self.xi.size, dtype=int), self.xi)), shape=(1, self.size)
+        )
+        return sp.vstack([rows, budget], format="csr"), np.append(rhs, self.eta)
+
+
+class HighsBudgetModel(_Budget, HighsModel):
+    """By HiGHS."""
+
+
+class ClarabelBudgetModel(_Budget, ClarabelModel):
+    """By Clarabel."""
+
+
+def solve_constrained(problem, eta, clarabel_only=False):
+    """The least penalty of ``problem`` with a mean hinge of at most ``eta``."""
+    linear = is_linear(problem) and not clarabel_only
+    model = HighsBudgetModel if linear else ClarabelBudgetModel
+    try:
+        return model(problem, False, eta).solve()
+    except RuntimeError:
+        return model(problem, True, eta).solve()

@@ -1,5 +1,6 @@
 """The estimators: they read data, build a problem, have it solved and unpack the solution."""
 
+from sparsvm.estimators.constrained_svc import ConstrainedSparseSVC
 from sparsvm.estimators.sparse_svc import SparseSVC
 
-__all__ = ["SparseSVC"]
+__all__ = ["ConstrainedSparseSVC", "SparseSVC"]

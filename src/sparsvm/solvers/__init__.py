@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.budget_search import BudgetSearch
 from sparsvm.solvers.chain import Chain, Stage
+from sparsvm.solvers.constrained import CONSTRAINED_SOLVERS
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.interior_point import InteriorPoint
@@ -13,10 +15,12 @@ from sparsvm.solvers.threads import blas_threads
 
 __all__ = [
     "AUTO",
+    "CONSTRAINED_SOLVERS",
     "DCA",
     "FBPD",
     "SDCA",
     "SOLVERS",
+    "BudgetSearch",
     "Chain",
     "InteriorPoint",
     "Solver",

@@ -1,0 +1,398 @@
+"""The sparse support vector classifier with a hinge budget."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sparsvm.constrained import FEASIBLE, ConstrainedProblem, ConstrainedSolution
+from sparsvm.estimators.inputs import LARGEST
+from sparsvm.estimators.linear import SparseLinearClassifier
+from sparsvm.estimators.sparse_svc import _FLOAT32_TOL, SparseSVC, _threads
+from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
+from sparsvm.losses import Floats, Hinge, Loss, as_loss
+from sparsvm.penalties import PENALTIES, Penalty, as_penalty
+from sparsvm.problem import Control, Problem, Start
+from sparsvm.solvers import blas_threads, resolve
+from sparsvm.solvers.budget_search import BudgetSearch
+from sparsvm.solvers.constrained import as_constrained_solver
+
+
+class ConstrainedSparseSVC(SparseLinearClassifier):
+    r"""Multiclass support vector classifier of least penalty within a budget for the hinge loss.
+
+    Minimises, over one weight vector and one free intercept per class,
+
+    .. math::
+
+        \mathrm{penalty}(W) \quad \text{subject to} \quad
+        \frac{1}{\sum_i s_i} \sum_i s_i \, \mathrm{hinge}(y_i, W x_i + b) \le \eta .
+
+    The budget :math:`\eta` is in units of the margin, so that it is easier to choose than the
+    strength of a penalty: 0 asks for every margin (the sparse hard-margin SVM), and the best
+    intercepts alone attain at most the mean margin. The solution carries a proof: a lower bound on
+    the penalty of every model within the budget.
+
+    Parameters
+    ----------
+    eta : float or None, default=None
+        The budget. None takes the mean hinge of ``SparseSVC`` with the same penalty at its own
+        default alpha, so that the two defaults agree.
+    penalty : str or Penalty, default="l1"
+        A name or an object of :mod:`sparsvm.penalties`: "l1", "l2", "elasticnet", "l1/l2",
+        "l1/linf", "sparse_group", or for example ``GroupL2(groups=5)``.
+    loss : str or Loss, default="hinge"
+        "hinge", or a :class:`~sparsvm.losses.Hinge` with a margin or a matrix of costs.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is never penalised.
+    class_weight : None, "balanced" or dict, default=None
+        Factors for the weights of the samples of each class, as in ``SparseSVC``.
+    solver : str or solver object, default="auto"
+        "auto" or "budget_search" searches for the multiplier with exact solves of the regularised
+        problem; "fbpd_epigraph" and "fbpd_linear" are the proximal algorithms that project on
+        epigraphs and on linear constraints.
+    tol : float, default=1e-4
+        Relative gap between the penalty and its lower bound at which to stop; at least 1e-6 for
+        float32 data.
+    max_iter : int or None, default=None
+        Limit on the iterations; for the default solver on the regularised problems solved.
+    warm_start : bool, default=False
+        Whether `fit` starts from the previous solution where classes and features are the same.
+    n_jobs : int or None, default=None
+        Number of BLAS threads during `fit`. None means 1, which is fastest on most problems.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the solvers that draw random numbers.
+    verbose : bool or int, default=False
+        Whether to print the progress.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Weights, in the floating-point type of the data.
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        Intercepts; they sum to zero for more than two classes.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels of positive weight.
+    eta_ : float
+        The budget that was used.
+    alpha_ : float
+        The equivalent multiplier: ``SparseSVC(alpha=alpha_)`` attains the same mean hinge plus
+        alpha times penalty (not necessarily with the same model). For the model of zeros it is
+        the least alpha at which ``SparseSVC`` returns zeros.
+    objective_ : float
+        The penalty of the solution.
+    dual_gap_ : float
+        Difference between the penalty and its lower bound, divided by the penalty.
+    n_iter_ : int
+        Iterations of the solver.
+    result_ : ConstrainedSolution
+        Everything the solver returned: penalty, lower bound, mean hinge, violation of the budget
+        (at most 1e-9 times the larger of eta and the mean margin; 1e-6 for float32 data), status,
+        history. Its dual variables belong to the distinct samples in canonical order.
+    selected_features_ : ndarray
+        Indices of the features that any class uses, read from ``coef_``.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are all strings.
+
+    See Also
+    --------
+    SparseSVC : The regularised form, with a strength instead of a budget.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import ConstrainedSparseSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ConstrainedSparseSVC(eta=0.15, penalty="l1/l2").fit(X, y)
+    >>> model.selected_features_
+    array([2, 3])
+    >>> bool(model.result_.hinge <= 0.15 + 1e-9 and model.dual_gap_ <= 1e-4)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        "eta": [Interval(Real, 0, LARGEST, closed="both"), None],
+        # Names and objects are checked by as_loss, as_penalty and as_constrained_solver.
+        "penalty": "no_validation",
+        "loss": "no_validation",
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "solver": "no_validation",
+        "tol": [Interval(Real, 0, np.inf, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        eta: float | None = None,
+        penalty: str | Penalty = "l1",
+        *,
+        loss: str | Loss = "hinge",
+        fit_intercept: bool = True,
+        class_weight: str | dict[Any, float] | None = None,
+        solver: Any = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.eta = eta
+        self.penalty = penalty
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None
+    ) -> ConstrainedSparseSVC:
+        """Fit the model; if it fails or is interrupted, the estimator stays as it was.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples, as for ``SparseSVC``.
+        y : array-like of shape (n_samples,)
+            Labels of any type that sorts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights that are not negative.
+        sample_margin : array-like of shape (n_samples,), default=None
+            One factor per sample, not negative, for the margin of the loss.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Also where no model meets the budget: the message names the least mean hinge of any
+            model and what proves it.
+        """
+        loss, penalty = _checked_loss(self.loss), _checked_penalty(self.penalty)
+        as_constrained_solver(self.solver)
+        threads = _threads(self.n_jobs)
+        with unchanged_on_error(self):
+            data = read_training_set(
+                self,
+                X,
+                y,
+                sample_weight=sample_weight,
+                sample_margin=sample_margin,
+                class_weight=self.class_weight,
+            )
+            with blas_threads(threads):
+                solution = self._solve(self._problem(data, loss, penalty), data)
+            self._store(data, solution)
+        _advise(solution, tol=self._tolerance(data.dtype))
+        return self
+
+    def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
+        """Return the regularised problem at the default alpha of ``SparseSVC``."""
+        model = SparseSVC(loss=loss, penalty=penalty, fit_intercept=self.fit_intercept)
+        return model._problem(data, loss, penalty)
+
+    def _tolerance(self, dtype: np.dtype[Any]) -> float:
+        return max(self.tol, _FLOAT32_TOL) if dtype == np.float32 else self.tol
+
+    def _solve(self, regularised: Problem, data: TrainingSet) -> ConstrainedSolution:
+        """Solve and certify what the user will see: centred, in the type of the data."""
+        tol = self._tolerance(data.dtype)
+        rounded = data.dtype == np.float32
+        control = Control(
+            # Half of the tolerance is left for the rounding of the coefficients.
+            tol=tol / 2 if rounded else tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            verbose=bool(self.verbose),
+        )
+        start, alpha = self._start(regularised, data)
+        solver = as_constrained_solver(self.solver)
+        if self.eta is None:
+            solution = _as_regularised(regularised, start, control)
+            problem = ConstrainedProblem(regularised, solution.eta)
+            if isinstance(solver, BudgetSearch):
+                return self._finished(problem, solution, tol, rounded)
+        else:
+            problem = ConstrainedProblem(regularised, float(self.eta))
+        reason = solver.unsupported(problem)
+        if reason is not None:
+            raise ValueError(f"solver={solver.name!r} cannot solve this problem: {reason}")
+        if isinstance(solver, BudgetSearch):
+            solution = solver.solve(problem, start, control, alpha)
+        else:
+            solution = solver.solve(problem, start, control)
+        return self._finished(problem, solution, tol, rounded)
+
+    def _finished(
+        self, problem: ConstrainedProblem, solution: ConstrainedSolution, tol: float, rounded: bool
+    ) -> ConstrainedSolution:
+        coef, intercept = solution.coef, _centred(problem.regularised, solution.intercept)
+        if rounded:
+            coef, intercept = _rounded(problem, coef, intercept, solution.alpha)
+        certified = ConstrainedSolution.certify(
+            problem,
+            coef,
+            intercept,
+            solution.dual,
+            tol=tol,
+            feasible=_FLOAT32_TOL if rounded else FEASIBLE,
+            n_iter=solution.n_iter,
+            seconds=solution.seconds,
+            history=solution.history,
+            solver=solution.solver,
+            status_if_not="stalled" if solution.converged else solution.status,
+        )
+        return replace(certified, alpha=solution.alpha)
+
+    def _start(self, problem: Problem, data: TrainingSet) -> tuple[Start | None, float | None]:
+        """Return the previous solution and its multiplier, where they fit the problem."""
+        start = SparseSVC._start(self, problem, data)
+        return start, None if start is None else self.alpha_
+
+    def _store(self, data: TrainingSet, solution: ConstrainedSolution) -> None:
+        self.classes_ = data.classes
+        self.coef_ = solution.coef.astype(data.dtype)
+        self.intercept_ = solution.intercept.astype(data.dtype)
+        self.eta_ = float(solution.eta)
+        self.alpha_ = float(solution.alpha)
+        self.objective_ = float(solution.objective)
+        self.dual_gap_ = float(solution.relative_gap)
+        self.n_iter_ = int(solution.n_iter)
+        self.result_ = solution
+
+
+def _checked_loss(loss: Any) -> Loss:
+    found = as_loss(loss)
+    if not isinstance(found, Hinge):
+        raise ValueError(
+            f"ConstrainedSparseSVC bounds the hinge loss, but loss={loss!r} was given; use 'hinge' "
+            "or a Hinge with a margin, or another estimator."
+        )
+    return found
+
+
+def _checked_penalty(penalty: Any) -> Penalty:
+    found = as_penalty(penalty)
+    if not found.convex:
+        names = ", ".join(repr(name) for name, kind in PENALTIES.items() if kind.convex)
+        raise ValueError(
+            f"ConstrainedSparseSVC needs a convex penalty, but penalty={penalty!r} was given; use "
+            f"one of {names}."
+        )
+    return found
+
+
+def _as_regularised(problem: Problem, start: Start | None, control: Control) -> ConstrainedSolution:
+    """Solve the regularised problem, whose mean hinge is the budget it solves the other form for.
+
+    A gap that is small against hinge + alpha penalty may be large against the penalty alone; then
+    the problem is solved again, sharper.
+    """
+    began = time.perf_counter()
+    tol, solution = control.tol, None
+    for attempt in range(1, 5):
+        inner = replace(control, tol=tol, max_iter=None)
+        found = resolve("auto", problem, inner).solve(problem, start, inner)
+        intercept = _centred(problem, found.intercept)
+        hinge = ConstrainedProblem(problem, 0.0).hinge(found.coef, intercept)
+        solution = ConstrainedSolution.certify(
+            ConstrainedProblem(problem, hinge),
+            found.coef,
+            intercept,
+            found.dual,
+            tol=control.tol,
+            n_iter=attempt,
+            seconds=time.perf_counter() - began,
+            history=found.history,
+            solver=BudgetSearch.name,
+            status_if_not="stalled",
+        )
+        solution = replace(solution, alpha=problem.alpha)
+        if solution.converged or tol <= 1e-9:
+            break
+        share = problem.alpha * solution.objective / found.objective
+        tol = max(min(0.3 * tol, 0.5 * control.tol * share), 1e-9)
+        start = Start(found.coef, found.intercept, found.dual)
+    assert solution is not None
+    return solution
+
+
+def _centred(problem: Problem, intercept: Floats) -> Floats:
+    """Let the intercepts of more than two classes sum to zero, which no score difference sees."""
+    if problem.n_outputs == 1 or abs(intercept.mean()) <= 1e-15 * np.abs(intercept).max():
+        return intercept
+    return np.asarray(intercept - intercept.mean())
+
+
+def _rounded(
+    problem: ConstrainedProblem, coef: Floats, intercept: Floats, alpha: float
+) -> tuple[Floats, Floats]:
+    """Round to float32, after lengthening by what keeps the rounded model within the budget."""
+
+    def as_float32(values: Floats) -> Floats:
+        return values.astype(np.float32).astype(np.float64)
+
+    plain = as_float32(coef), as_float32(intercept)
+    violation = problem.violation(*plain)
+    cost = alpha * problem.penalty(coef)
+    if not violation > 0.0 or not 0.0 < cost < np.inf:
+        return plain
+    more = violation / cost
+    for _ in range(6):
+        longer = as_float32((1.0 + more) * coef), as_float32((1.0 + more) * intercept)
+        if problem.violation(*longer) == 0.0:
+            return longer
+        more *= 2.0
+    return plain
+
+
+def _advise(solution: ConstrainedSolution, *, tol: float) -> None:
+    """Warn about a fit that did not converge and about one in which every weight is zero."""
+    if not solution.converged:
+        warnings.warn(
+            f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) "
+            f"with a relative gap of {solution.relative_gap:.2g} (tol={tol:g}) and a mean hinge "
+            f"{solution.violation:.2g} above eta={solution.eta:g}: the penalty may be that far "
+            "from the least one. Raise max_iter, raise tol, scale the features, or use another "
+            "solver.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if not np.any(solution.coef):
+        warnings.warn(
+            f"Every weight is zero: intercepts alone are within the budget eta={solution.eta:.4g}. "
+            "Choose a smaller eta, or scale the features where eta is None.",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,266 @@
+"""The default for the constrained problem: a search over the multiplier with exact solves."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from sparsvm.constrained import Bound, ConstrainedProblem, ConstrainedSolution
+from sparsvm.losses import Floats
+from sparsvm.parameters import Parameterised
+from sparsvm.problem import Control, History, Problem, Solution, Start
+from sparsvm.solvers.base import Solver
+from sparsvm.solvers.frontier import Point, chord_alpha, models, on_margins, slope_between
+from sparsvm.solvers.frontier_ends import (
+    SHARP,
+    SHARPEST,
+    largest_alpha,
+    least_hinge,
+    refusal,
+    zero_model,
+)
+from sparsvm.solvers.progress import progress
+from sparsvm.solvers.registry import resolve
+
+
+class Infeasible(ValueError):
+    """No model has a mean hinge within the budget."""
+
+
+class BudgetSearch(Parameterised):
+    r"""Search for the multiplier whose regularised solution spends the budget.
+
+    The least penalty :math:`p(\eta)` is convex and decreasing, and the solution of the regularised
+    problem at :math:`\alpha` lies on it where its slope is :math:`-1/\alpha`. Two solutions on both
+    sides of the budget bound :math:`p(\eta)` from above by their mixture and from below by their
+    tangents; the next :math:`\alpha` is the slope at the budget of the cubic through them, or of
+    their chord where the frontier has corners (l1, l1/linf): there the chord's solve either finds a
+    corner in between or proves the mixture optimal.
+
+    Parameters
+    ----------
+    inner : str or Solver, default="auto"
+        What solves the regularised problems.
+    max_iter : int, default=60
+        Regularised problems solved at most when the estimator's ``max_iter`` is None.
+    """
+
+    name: ClassVar[str] = "budget_search"
+
+    def __init__(self, inner: str | Solver = "auto", max_iter: int = 60) -> None:
+        self.inner = inner
+        self.max_iter = max_iter
+
+    def unsupported(self, problem: ConstrainedProblem) -> str | None:
+        """Say why not: the inner solver cannot solve the regularised problem."""
+        try:
+            resolve(self.inner, problem.regularised, Control())
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def solve(
+        self,
+        problem: ConstrainedProblem,
+        start: Start | None,
+        control: Control,
+        alpha: float | None = None,
+    ) -> ConstrainedSolution:
+        """Solve to ``control.tol``; ``alpha`` is a guess of the multiplier.
+
+        Raises
+        ------
+        Infeasible
+            Where the least mean hinge of any model exceeds the budget.
+        """
+        search = _Search(self, problem, control)
+        zero = zero_model(problem, search.solve)
+        search.open(zero)
+        if problem.is_met_by(zero.hinge):
+            solution = search.solution()
+            return replace(solution, alpha=largest_alpha(problem, zero, search.solve))
+        search.run(start, alpha)
+        return search.solution()
+
+
+class _Search:
+    """The state of one search: the two points that enclose the budget and the best bound."""
+
+    over: Point
+
+    def __init__(self, solver: BudgetSearch, problem: ConstrainedProblem, control: Control) -> None:
+        self.solver = solver
+        self.problem = problem
+        self.control = control
+        self.limit = solver.max_iter if control.max_iter is None else control.max_iter
+        self.began = time.perf_counter()
+        self.solved = 0
+        self.under: Point | None = None
+        self.last: Point | None = None
+        self.previous: Point | None = None
+        self.bound: Bound = problem.bound(None)
+        self.candidates: list[tuple[Floats, Floats]] = []
+        self.penalty, self.floor = np.inf, 0.0
+        self.tightest = 1.0
+        self.stuck = self.checked = False
+        self.idle = 0
+        self.report = progress(solver.name, control)
+        self.records: list[tuple[int, float, float, float, int]] = []
+
+    def solve(self, problem: Problem, start: Start | None, tol: float) -> Solution:
+        """Solve a regularised problem."""
+        control = replace(self.control, tol=tol, max_iter=None, verbose=False)
+        self.solved += 1
+        return resolve(self.solver.inner, problem, control).solve(problem, start, control)
+
+    def open(self, zero: Point) -> None:
+        """Begin with the model without penalty, which is at one end of the frontier."""
+        self.over = zero
+        self.bound = self.problem.bound(zero.dual)
+        if self.problem.is_met_by(zero.hinge):
+            self.candidates, self.penalty = [(zero.coef, zero.intercept)], 0.0
+            self._record()
+
+    def run(self, start: Start | None, alpha: float | None) -> None:
+        """Enclose the budget, then narrow the pair until the gap is as small as asked."""
+        if alpha is None or not 0.0 < alpha < np.inf:
+            part = self.problem.eta / self.over.hinge
+            # Measured on leukemia and digits with l1, l1/l2 and l1/linf: within a factor of 2.
+            alpha = self.bound.alpha * (0.12 + 0.5 * np.sqrt(part) if part > 0.0 else 0.02)
+        self._visit(alpha, start)
+        assert self.last is not None
+        while not self._proved() and self.solved < self.limit and not self.stuck:
+            if self.problem.eta == 0.0:
+                # From some alpha on no margin is given up for a smaller penalty.
+                self._visit(0.1 * self.last.alpha, None)
+                self._require_feasible()
+            elif self.under is None:
+                self._visit(self._farther(), None)
+                self._require_feasible()
+            else:
+                self._visit(self._between(self.under), None)
+
+    def _visit(self, alpha: float, start: Start | None) -> None:
+        """Solve at ``alpha`` and take the solution as one end of the enclosing pair."""
+        share = self.last.share if self.last is not None else 0.2
+        tol = min(0.1 * self.control.tol * share, self.tightest)
+        tol = max(tol, SHARP if self.tightest > SHARP else SHARPEST)
+        if start is None and self.last is not None:
+            start = Start(self.last.coef, self.last.intercept, self.last.dual)
+        found = self.solve(self.problem.at(alpha), start, tol)
+        point = Point.of(self.problem, alpha, found.coef, found.intercept, found.dual)
+        bound = self.problem.bound(found.dual)
+        within = point if self.problem.eta > 0.0 else on_margins(self.problem, point)
+        if within is not None and self.problem.is_met_by(within.hinge):
+            point = within
+            if self.under is None or alpha > self.under.alpha or self.problem.eta == 0.0:
+                self.under = point
+        elif alpha < self.over.alpha:
+            self.over = point
+        self.previous, self.last = self.last, point
+        before = self.penalty - self.bound.value
+        if bound.value > self.bound.value:
+            self.bound = bound
+        self._look()
+        after = self.penalty - self.bound.value
+        self.idle = 0 if after < 0.99 * before or not after < np.inf else self.idle + 1
+
+    def _look(self) -> None:
+        """Keep the models within the budget that the present pair gives, the cheapest first."""
+        found = []
+        for coef, intercept in models(self.problem, self.over, self.under):
+            if self.problem.is_met_by(self.problem.hinge(coef, intercept)):
+                found.append((self.problem.penalty(coef), coef, intercept))
+        if found and min(entry[0] for entry in found) <= self.penalty:
+            found.sort(key=lambda entry: entry[0])
+            self.penalty = found[0][0]
+            self.candidates = [(coef, intercept) for _, coef, intercept in found]
+            self.floor = self.problem.floor(*self.candidates[0], self.bound.alpha)
+        self._record()
+
+    def _record(self) -> None:
+        gap = max(self.penalty - self.bound.value, 0.0)
+        nonzeros = int(np.count_nonzero(self.candidates[0][0])) if self.candidates else 0
+        record = (self.solved, time.perf_counter() - self.began, self.penalty, gap, nonzeros)
+        self.records.append(record)
+        if self.report is not None:
+            self.report(*record)
+
+    def _proved(self) -> bool:
+        gap = self.penalty - self.bound.value
+        return bool(self.candidates) and gap <= max(self.control.tol * self.penalty, self.floor)
+
+    def _farther(self) -> float:
+        """Return a smaller alpha, by the line through the last two, a bit beyond the budget."""
+        assert self.last is not None
+        alpha, ratio = self.last.alpha, 0.5
+        if self.previous is not None and self.previous.hinge > self.last.hinge:
+            fall = (self.previous.hinge - self.last.hinge) / (self.previous.alpha - alpha)
+            ratio = 1.0 - (self.last.hinge - 0.9 * self.problem.eta) / (fall * alpha)
+        return alpha * float(np.clip(ratio, 0.05, 0.6))
+
+    def _between(self, under: Point) -> float:
+        """Return an alpha between those of the pair: by cubic, and every other time by chord."""
+        eta, over = self.problem.eta, self.over
+        alpha = 0.0
+        if under.penalty > over.penalty:
+            corners = len(self.records) > 3 and len(self.records) % 2 == 0
+            if under.hinge >= eta or corners:
+                alpha = chord_alpha(over, under)
+            else:
+                alpha = slope_between(eta, over, under)
+        known = [point.alpha for point in (over, under) if point.penalty > 0.0]
+        if self.idle > 1 and max(known) > (1.0 + 1e-6) * min(known):
+            # Neither rule gets far where the frontier bends over many powers of ten.
+            self.stuck = self.idle > 8
+            return float(np.sqrt(min(known) * max(known)))
+        if alpha == 0.0 or any(abs(alpha - other) <= 1e-7 * alpha for other in known):
+            # Nothing lies between: what is left of the gap is that of the solves themselves.
+            self.stuck = self.tightest <= SHARPEST
+            self.tightest = SHARP if self.tightest > SHARP else SHARPEST
+        return alpha if alpha > 0.0 else float(np.sqrt(min(known) * max(known)))
+
+    def _require_feasible(self) -> None:
+        """Raise once the penalty plays no part any more and the budget is still exceeded."""
+        assert self.last is not None
+        if self.last.penalty == 0.0 or self.last.share > 1e-3:
+            return
+        self.stuck = self.last.alpha * self.last.penalty < 1e-13 * self.problem.unit
+        if self.under is not None or self.checked:
+            return
+        self.checked = True
+        least, bound = least_hinge(self.problem, self.solve)
+        if not self.problem.is_met_by(least):
+            raise Infeasible(refusal(self.problem, least, bound))
+
+    def solution(self) -> ConstrainedSolution:
+        """Return the sparsest of the models that meet the tolerance, or else the cheapest."""
+        if not self.candidates:
+            self.candidates = [(self.over.coef, self.over.intercept)]
+        cheapest = self.problem.penalty(self.candidates[0][0])
+        # gap <= tol * penalty, solved for the penalty.
+        enough = max(self.bound.value / max(1.0 - self.control.tol, 1e-300), cheapest)
+        good = [model for model in self.candidates if self.problem.penalty(model[0]) <= enough]
+        coef, intercept = min(good, key=lambda model: int(np.count_nonzero(model[0])))
+        columns = list(zip(*self.records, strict=True))
+        return ConstrainedSolution.certify(
+            self.problem,
+            coef,
+            intercept,
+            self.bound.dual,
+            tol=self.control.tol,
+            n_iter=self.solved,
+            seconds=time.perf_counter() - self.began,
+            history=History(
+                iteration=np.array(columns[0], dtype=np.int64),
+                seconds=np.array(columns[1]),
+                objective=np.array(columns[2]),
+                gap=np.array(columns[3]),
+                nonzeros=np.array(columns[4], dtype=np.int64),
+            ),
+            solver=self.solver.name,
+            status_if_not="max_iter" if self.solved >= self.limit else "stalled",
+        )
