@@ -124,6 +124,9 @@ class DenseDesign final : public Design {
 
   void abs_scores(const double* w, double* out) const override {
     std::fill(out, out + n(), 0.0);
+    const auto active = active_features(w, 1);
+    // Few features: 0.01 ms instead of 0.3 on 38 x 7129, where it is a third of a certificate.
+    if (2 * static_cast<int64_t>(active.size()) <= d()) return add_abs_columns(active, w, out);
     for_each_panel([&](const Panel& panel) {
       for (int64_t i = 0; i < panel.rows; ++i) {
         double sum = 0.0;
@@ -136,6 +139,21 @@ class DenseDesign final : public Design {
   }
 
  private:
+  /// out += |X[:, features]| w[features], a few columns at a time.
+  void add_abs_columns(const std::vector<int32_t>& features, const double* w, double* out) const {
+    const int64_t step = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, n()));
+    const int64_t count = static_cast<int64_t>(features.size());
+    std::vector<double> block;
+    for (int64_t first = 0; first < count; first += step) {
+      const int64_t m = std::min(step, count - first);
+      block.resize(static_cast<std::size_t>(n() * m));
+      gather_columns(features.data() + first, m, block.data());
+      for (int64_t k = 0; k < m; ++k)
+        for (int64_t i = 0; i < n(); ++i)
+          out[i] += std::abs(block[static_cast<std::size_t>(k * n() + i)]) * w[features[first + k]];
+    }
+  }
+
   /// A list of features, or the first `count` of them if null.
   struct Columns {
     const int32_t* list;

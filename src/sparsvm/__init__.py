@@ -2,6 +2,15 @@
 
 from sparsvm import losses, penalties, solvers
 from sparsvm.estimators import ConstrainedSparseSVC, SparseSVC
+from sparsvm.path import alpha_max, svm_path
 
 __version__ = "0.1.0"
-__all__ = ["ConstrainedSparseSVC", "SparseSVC", "losses", "penalties", "solvers"]
+__all__ = [
+    "ConstrainedSparseSVC",
+    "SparseSVC",
+    "alpha_max",
+    "losses",
+    "penalties",
+    "solvers",
+    "svm_path",
+]

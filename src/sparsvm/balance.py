@@ -42,7 +42,7 @@ def balance(problem: Problem, flows: Floats) -> Floats:
     """Return balanced flows near the given ones; all zero where that fails."""
     y, K = problem.y, problem.n_classes
     by_mass = problem.loss.name == "hinge"
-    columns = _free_columns(problem) if problem.penalty.free.size else None
+    columns = free_columns(problem) if problem.penalty.free.size else None
     if not problem.one_vs_rest:
         return _balance_pairs(y, K, flows, columns, problem.fit_intercept, by_mass)
     if columns is None:
@@ -122,7 +122,7 @@ def _balance_columns(
     return np.zeros_like(flows)
 
 
-def _free_columns(problem: Problem) -> Floats:
+def free_columns(problem: Problem) -> Floats:
     """Columns whose equalities must hold, each divided by its mean absolute value."""
     features = problem.penalty.free.astype(np.int32)
     columns = np.asarray(problem.design.gather_columns(features))

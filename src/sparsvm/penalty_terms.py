@@ -88,6 +88,19 @@ class PenaltyTerms:
         np.divide(1.0, self.omega, out=inverse, where=self.omega > 0.0)
         return inverse
 
+    def restricted_to(self, features: NDArray[np.integer]) -> PenaltyTerms:
+        """Return the penalty of weights that are zero off the given features."""
+        if self.n_groups == self.d:
+            present, groups = features, np.arange(features.size)
+        else:
+            present, groups = np.unique(self.groups[features], return_inverse=True)
+        return replace(
+            self,
+            groups=groups.reshape(-1).astype(np.int32),
+            n_groups=int(present.size),
+            omega=self.omega[features],
+        )
+
     # ------------------------------------------------------------------ segments
     # Group operations run on a flat vector in which each group is one contiguous segment.
 
@@ -154,6 +167,12 @@ class PenaltyTerms:
     def value(self, W: Floats) -> float:
         """Return the penalty of W, shape (n_outputs, d)."""
         W = np.asarray(W, dtype=np.float64)
+        support = np.flatnonzero(W.any(axis=0))
+        if support.size == 0:
+            return 0.0
+        if 4 * support.size < self.d:
+            # Zero columns add nothing to any kind; most coefficients are zero, most of the time.
+            return self.restricted_to(support).value(W[:, support])
         if self.kind == "l0":
             return float(np.sum(-np.expm1(-self.shape * self.group_norms(W))))
         if self.kind == "capped_l1":
@@ -240,7 +259,7 @@ class PenaltyTerms:
         """
         self._require_norm("dual norm")
         V = self._flatten(np.abs(G) * self.inverse_omega)
-        if self.kind == "l1":
+        if self.kind == "l1" or V.size == 0:
             return V
         if self.kind == "l1/l2":
             return _euclidean(V, self._starts, self._sizes)

@@ -6,7 +6,7 @@ masses ``p_i = s_i / sum(s)``, ``alpha`` multiplies the penalty.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -277,10 +277,24 @@ class Problem:
 
         return certify(self, W, b, dual)
 
+    def with_alpha(self, alpha: float) -> Problem:
+        """Return the problem at another strength, without measuring the columns again."""
+        other = replace(self, alpha=alpha)
+        other.__dict__["column_norms"] = self.column_norms
+        if self.penalty.is_norm:
+            other.__dict__["column_dual_norm"] = self.column_dual_norm
+        return other
+
     @cached_property
     def column_norms(self) -> Floats:
         """Euclidean norm of each column, for the rounding error of products."""
         return np.asarray(self.design.column_stats(self.mass)[2], dtype=np.float64)
+
+    @cached_property
+    def column_dual_norm(self) -> float:
+        """Dual norm of the column norms, the same in all outputs."""
+        norms = np.broadcast_to(self.column_norms, (self.n_outputs, self.d))
+        return self.penalty.dual_norm(norms)
 
 
 def column_std(design: DesignLike, mass: Floats) -> Floats:

@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsvm.constrained import FEASIBLE, ConstrainedProblem, ConstrainedSolution
 from sparsvm.estimators.inputs import LARGEST
 from sparsvm.estimators.linear import SparseLinearClassifier
-from sparsvm.estimators.sparse_svc import _FLOAT32_TOL, SparseSVC, _threads
+from sparsvm.estimators.presenting import FLOAT32_TOL, tolerance
+from sparsvm.estimators.sparse_svc import SparseSVC, _threads
 from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.losses import Floats, Hinge, Loss, as_loss
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
@@ -213,7 +214,7 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
             with blas_threads(threads):
                 solution = self._solve(self._problem(data, loss, penalty), data)
             self._store(data, solution)
-        _advise(solution, tol=self._tolerance(data.dtype))
+        _advise(solution, tol=tolerance(self.tol, data.dtype))
         return self
 
     def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
@@ -221,12 +222,9 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
         model = SparseSVC(loss=loss, penalty=penalty, fit_intercept=self.fit_intercept)
         return model._problem(data, loss, penalty)
 
-    def _tolerance(self, dtype: np.dtype[Any]) -> float:
-        return max(self.tol, _FLOAT32_TOL) if dtype == np.float32 else self.tol
-
     def _solve(self, regularised: Problem, data: TrainingSet) -> ConstrainedSolution:
         """Solve and certify what the user will see: centred, in the type of the data."""
-        tol = self._tolerance(data.dtype)
+        tol = tolerance(self.tol, data.dtype)
         rounded = data.dtype == np.float32
         control = Control(
             # Half of the tolerance is left for the rounding of the coefficients.
@@ -266,7 +264,7 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
             intercept,
             solution.dual,
             tol=tol,
-            feasible=_FLOAT32_TOL if rounded else FEASIBLE,
+            feasible=FLOAT32_TOL if rounded else FEASIBLE,
             n_iter=solution.n_iter,
             seconds=solution.seconds,
             history=solution.history,

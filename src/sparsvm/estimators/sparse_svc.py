@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,15 +15,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsvm.estimators.advice import advise
 from sparsvm.estimators.inputs import LARGEST
 from sparsvm.estimators.linear import SparseLinearClassifier
+from sparsvm.estimators.presenting import inner_tolerance, presented, tolerance
 from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.losses import Loss, as_loss
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
 from sparsvm.problem import Control, Problem, Solution, Start, column_std
 from sparsvm.solvers import SOLVERS, as_solver, blas_threads, resolve
-
-# Rounding coefficients to float32 moves the objective by about 1e-7 of itself, so a smaller
-# relative gap cannot be promised for them.
-_FLOAT32_TOL = 1e-6
 
 
 class SparseSVC(SparseLinearClassifier):
@@ -214,7 +210,7 @@ class SparseSVC(SparseLinearClassifier):
                 problem = self._problem(data, loss, penalty)
                 solution = self._solve(problem, data)
             self._store(problem, data, solution)
-        advise(problem, solution, tol=self._tolerance(data.dtype))
+        advise(problem, solution, tol=tolerance(self.tol, data.dtype))
         return self
 
     def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
@@ -252,16 +248,10 @@ class SparseSVC(SparseLinearClassifier):
                 f"use loss='hinge' with one of the penalties {names}."
             )
 
-    def _tolerance(self, dtype: np.dtype[Any]) -> float:
-        return max(self.tol, _FLOAT32_TOL) if dtype == np.float32 else self.tol
-
     def _solve(self, problem: Problem, data: TrainingSet) -> Solution:
         """Solve the problem and certify what the user will see: centred, in the data's type."""
-        tol = self._tolerance(data.dtype)
-        rounded = data.dtype == np.float32
         control = Control(
-            # Half of the tolerance is left for the rounding of the coefficients.
-            tol=tol / 2 if rounded else tol,
+            tol=inner_tolerance(self.tol, data.dtype),
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -270,28 +260,7 @@ class SparseSVC(SparseLinearClassifier):
         self._require_solvable(problem)
         solver = resolve(self.solver, problem, control)
         solution = solver.solve(problem, self._start(problem, data), control)
-        coef, intercept = solution.coef, solution.intercept
-        if problem.n_outputs > 1 and problem.loss.of_differences:
-            intercept = intercept - intercept.mean()
-        if rounded:
-            coef = coef.astype(np.float32).astype(np.float64)
-            intercept = intercept.astype(np.float32).astype(np.float64)
-        if np.array_equal(coef, solution.coef) and np.allclose(
-            intercept, solution.intercept, rtol=1e-15, atol=0.0
-        ):
-            return replace(solution, intercept=intercept)
-        return Solution.certify(
-            problem,
-            coef,
-            intercept,
-            solution.dual,
-            tol=tol,
-            n_iter=solution.n_iter,
-            seconds=solution.seconds,
-            history=solution.history,
-            solver=solution.solver,
-            status_if_not="stalled" if solution.converged else solution.status,
-        )
+        return presented(problem, solution, data.dtype, tolerance(self.tol, data.dtype))
 
     def _start(self, problem: Problem, data: TrainingSet) -> Start | None:
         """Return the previous solution as a starting point, where one fits the problem."""

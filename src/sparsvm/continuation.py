@@ -1,0 +1,214 @@
+"""One problem solved for many alphas, each on the few features that matter there.
+
+The next solution of a path has almost the support of the last one, and the features that join are
+those whose dual norm was already close to its limit. So each point is solved on these features
+alone, from the last point's solution; then every feature is priced with one product, those found
+to violate the optimality conditions are added, and the answer is certified on all the data.
+On 38 x 7129 gene expressions that takes 2 ms a point, where a solver left to find the features by
+itself takes 8.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsvm.losses import Floats
+from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.restriction import Features, Restriction, group_strength, lifted, with_scaled_dual
+from sparsvm.solvers import Solver, blas_threads, resolve
+
+# From one alpha to the next a group may enter if its dual norm, relative to its limit, is above
+# 1 - _REACH times the relative change of alpha. (The sequential strong rule has 2; with 1 the
+# problems are smaller and violators, who are added afterwards, stay rare.)
+_REACH = 1.0
+# Rounds of adding violators before the whole problem is handed to the solver.
+_ROUNDS = 12
+# Restricting pays while it leaves out at least half of the features.
+_SMALL = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A solution with the strength of every group of features at it (1 = at the limit)."""
+
+    alpha: float
+    solution: Solution
+    strength: Floats
+    penalty: float
+
+    @property
+    def loss(self) -> float:
+        return self.solution.objective - self.alpha * self.penalty
+
+
+class ZeroFrom(Protocol):
+    """An alpha from which on zero weights are optimal, with the proof."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def dual(self) -> Floats: ...
+
+    def solution(self, problem: Problem) -> Solution: ...
+
+
+class Continuation:
+    """Solve a problem for a sequence of alphas, carrying solutions and active features over.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its alpha is of no account.
+    solver : str or Solver
+        As for the estimators; "auto" chooses for the small problems on the active features.
+    control : Control
+        The tolerance that every point must meet.
+    """
+
+    def __init__(self, problem: Problem, solver: str | Solver, control: Control) -> None:
+        self.problem = problem
+        self.solver = solver
+        self.control = control
+        self._last: _Point | None = None
+        self._zero: ZeroFrom | None = None
+        self._restriction: Restriction | None = None
+
+    def at(self, alpha: float) -> Problem:
+        """Return the problem at the given strength of the penalty."""
+        return self.problem.with_alpha(alpha)
+
+    def begin_at_zero(self, known: ZeroFrom) -> None:
+        """Take zero weights for every alpha from ``known.value`` on, and go on from there."""
+        self._zero = known
+        if 0.0 < known.value < np.inf:
+            problem = self.at(known.value)
+            self._keep(problem, known.solution(problem), group_strength(problem, known.dual))
+
+    def solve(self, alpha: float, tol: float | None = None) -> Solution:
+        """Return the certified solution at ``alpha``."""
+        began = time.perf_counter()
+        control = self.control if tol is None else replace(self.control, tol=tol)
+        with blas_threads(control.n_jobs or 1):
+            solution = self._zero_solution(alpha) or self._reused(alpha, control)
+            if solution is None:
+                solution = self._solved(alpha, control)
+        return replace(solution, seconds=time.perf_counter() - began)
+
+    def _zero_solution(self, alpha: float) -> Solution | None:
+        if self._zero is None or alpha < self._zero.value:
+            return None
+        return self._zero.solution(self.at(alpha))
+
+    def _reused(self, alpha: float, control: Control) -> Solution | None:
+        """Return the last point where it is still optimal, its dual scaled with alpha.
+
+        So it is from where on the training samples are separated: W stays, Y/alpha stays.
+        """
+        last = self._last
+        if last is None or alpha > last.alpha:
+            return None
+        old, share = last.solution, alpha / last.alpha
+        objective = last.loss + alpha * last.penalty
+        if objective - share * old.dual_objective > control.tol * abs(objective):
+            return None
+        solution = with_scaled_dual(self.at(alpha), old, share, objective, tol=control.tol)
+        if not solution.converged:
+            return None
+        # With the dual in proportion to alpha the strengths are those of the last point.
+        self._last = replace(last, alpha=alpha, solution=solution)
+        return solution
+
+    def _solved(self, alpha: float, control: Control) -> Solution:
+        whole = self.at(alpha)
+        features = self._opening(alpha)
+        start = self._start(alpha)
+        inner = replace(control, tol=0.5 * control.tol)
+        iterations = 0
+        for _ in range(_ROUNDS):
+            if features is None or features.size > _SMALL * whole.d:
+                break
+            part = self._restricted(features, alpha)
+            found = resolve(self.solver, part.part, inner).solve(
+                part.part, None if start is None else _dropped(part, start), inner
+            )
+            iterations += found.n_iter
+            strength = group_strength(part.whole, found.dual)
+            solution = replace(lifted(part, found, strength, control.tol), n_iter=iterations)
+            if solution.converged:
+                self._keep(whole, solution, strength)
+                return solution
+            grown = self._with_violators(features, strength)
+            if grown.size == features.size:
+                break
+            features = grown
+            start = Start(solution.coef, solution.intercept, found.dual)
+        solution = resolve(self.solver, whole, control).solve(whole, start, control)
+        self._keep(whole, solution, group_strength(whole, solution.dual))
+        return replace(solution, n_iter=iterations + solution.n_iter)
+
+    def _keep(self, problem: Problem, solution: Solution, strength: Floats) -> None:
+        penalty = problem.penalty.value(solution.coef)
+        if problem.tilt is not None:
+            penalty -= float(np.sum(problem.tilt * solution.coef))
+        self._last = _Point(problem.alpha, solution, strength, penalty)
+
+    def _start(self, alpha: float) -> Start | None:
+        if self._last is None:
+            return None
+        old = self._last.solution
+        return Start(old.coef, old.intercept, min(1.0, alpha / self._last.alpha) * old.dual)
+
+    def _restricted(self, features: Features, alpha: float) -> Restriction:
+        kept = self._restriction
+        if kept is None or not np.array_equal(kept.features, features):
+            kept = Restriction.to(self.problem, features)
+            self._restriction = kept
+        return kept.at(alpha)
+
+    def _opening(self, alpha: float) -> Features | None:
+        """Features to begin with: the last support and the groups near their limit."""
+        last = self._last
+        if last is None or not np.isfinite(last.strength).all():
+            return None
+        groups = np.zeros(self.problem.penalty.n_groups, dtype=bool)
+        groups[self.problem.penalty.groups[_support(last.solution.coef)]] = True
+        near = np.flatnonzero(last.strength >= 1.0 - _REACH * abs(1.0 - alpha / last.alpha))
+        self._add_strongest(groups, near, last.strength)
+        return self._of_groups(groups)
+
+    def _add_strongest(
+        self, groups: NDArray[np.bool_], candidates: NDArray[np.intp], strength: Floats
+    ) -> None:
+        """Add the strongest candidates, at most doubling what is there already."""
+        limit = max(50, self.problem.n, int(np.count_nonzero(groups)))
+        if candidates.size > limit:
+            order = np.argsort(-strength[candidates], kind="stable")
+            candidates = candidates[order[:limit]]
+        groups[candidates] = True
+
+    def _with_violators(self, features: Features, strength: Floats) -> Features:
+        """Add the groups beyond their limit, the worst first."""
+        terms = self.problem.penalty
+        groups = np.zeros(terms.n_groups, dtype=bool)
+        groups[terms.groups[features]] = True
+        outside = np.flatnonzero(~groups & (strength > 1.0 - 1e-12))
+        self._add_strongest(groups, outside, strength)
+        return self._of_groups(groups)
+
+    def _of_groups(self, groups: NDArray[np.bool_]) -> Features:
+        terms = self.problem.penalty
+        return np.flatnonzero(groups[terms.groups] | (terms.omega == 0.0)).astype(np.int32)
+
+
+def _support(coef: Floats) -> NDArray[np.intp]:
+    return np.flatnonzero(coef.any(axis=0))
+
+
+def _dropped(part: Restriction, start: Start) -> Start:
+    return Start(part.drop(start.coef), start.intercept, start.dual)

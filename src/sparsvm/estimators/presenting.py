@@ -1,0 +1,61 @@
+"""From what a solver returns to what a user sees: centred, in the type of the data, certified."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparsvm.problem import Problem, Solution
+
+# Rounding coefficients to float32 moves the objective by about 1e-7 of itself, so a smaller
+# relative gap cannot be promised for them.
+FLOAT32_TOL = 1e-6
+
+
+def tolerance(tol: float, dtype: np.dtype[Any]) -> float:
+    """Return the relative gap that can be promised for coefficients of that type."""
+    return max(tol, FLOAT32_TOL) if dtype == np.float32 else tol
+
+
+def inner_tolerance(tol: float, dtype: np.dtype[Any]) -> float:
+    """Return what to ask of the solver: half is left for the rounding of the coefficients."""
+    tol = tolerance(tol, dtype)
+    return tol / 2 if dtype == np.float32 else tol
+
+
+def presented(problem: Problem, solution: Solution, dtype: np.dtype[Any], tol: float) -> Solution:
+    """Centre the intercepts, round to the type of the data, and certify if that changed anything.
+
+    Parameters
+    ----------
+    problem : Problem
+    solution : Solution
+        What the solver returned.
+    dtype : dtype
+        float32 or float64; the coefficients keep double precision but hold values of this type.
+    tol : float
+        The tolerance promised, see :func:`tolerance`.
+    """
+    coef, intercept = solution.coef, solution.intercept
+    if problem.n_outputs > 1 and problem.loss.of_differences:
+        intercept = intercept - intercept.mean()
+    if dtype == np.float32:
+        coef = coef.astype(np.float32).astype(np.float64)
+        intercept = intercept.astype(np.float32).astype(np.float64)
+    unchanged = coef is solution.coef or np.array_equal(coef, solution.coef)
+    if unchanged and np.allclose(intercept, solution.intercept, rtol=1e-15, atol=0.0):
+        return replace(solution, intercept=intercept)
+    return Solution.certify(
+        problem,
+        coef,
+        intercept,
+        solution.dual,
+        tol=tol,
+        n_iter=solution.n_iter,
+        seconds=solution.seconds,
+        history=solution.history,
+        solver=solution.solver,
+        status_if_not="stalled" if solution.converged else solution.status,
+    )

@@ -1,0 +1,205 @@
+"""Paths: every point is the optimum, certified, whatever was carried over from the last one."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris, load_wine
+
+from sparsvm import SparseSVC, alpha_max, svm_path
+from sparsvm.continuation import Continuation
+from sparsvm.losses import Hinge
+from sparsvm.path import alpha_max_bound, first_steps, read_problem
+from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
+from sparsvm.problem import Control
+from sparsvm.restriction import Restriction
+
+PENALTIES = (
+    L1(),
+    GroupL2(),
+    GroupLinf(),
+    SparseGroup(),
+    ElasticNet(),
+    GroupL2(groups=5, per_class=True),
+    GroupLinf(groups=3),
+    L1(weights="scale"),
+)
+
+
+def wide(seed=0, n=30, d=200, K=3):
+    """Few samples in many features, of which six tell the classes apart."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % K
+    X = rng.standard_normal((n, d))
+    X[:, :6] += 1.5 * rng.standard_normal((K, 6))[y]
+    return X, y
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+def test_every_point_of_the_path_has_the_objective_of_a_cold_fit(penalty):
+    X, y = wide()
+    path = svm_path(X, y, penalty=penalty, n_alphas=12, eps=1e-2, tol=1e-7)
+    assert path.converged
+    assert path.gaps.max() <= 1e-7
+    for t in (1, 4, 7, 11):
+        cold = SparseSVC(penalty=penalty, alpha=path.alphas[t], tol=1e-7).fit(X, y)
+        assert path.objectives[t] == pytest.approx(cold.objective_, rel=2e-7)
+
+
+@pytest.mark.parametrize("penalty", [L1(), GroupL2(), ElasticNet()], ids=str)
+def test_the_objectives_are_those_of_the_returned_coefficients(penalty):
+    X, y = wide(seed=1)
+    path = svm_path(X, y, penalty=penalty, n_alphas=20)
+    _, problem = read_problem(X, y, Hinge(), penalty, True, None, None, None)
+    for alpha, coef, intercept, objective in zip(
+        path.alphas, path.coefs, path.intercepts, path.objectives, strict=True
+    ):
+        at = problem.with_alpha(alpha)
+        assert at.objective(coef.toarray(), intercept) == pytest.approx(objective, rel=1e-12)
+
+
+def test_dual_points_that_were_scaled_along_are_feasible():
+    X, y = wide(seed=2)
+    _, problem = read_problem(X, y, Hinge(), GroupL2(), True, None, None, None)
+    steps, grid = first_steps(problem, "auto", Control(tol=1e-5), None, 60, 1e-3)
+    reused = 0
+    for alpha in grid:
+        solution = steps.solve(alpha)
+        at = problem.with_alpha(alpha)
+        fresh = at.certificate(solution.coef, solution.intercept, solution.dual)
+        # The bound carried over is never better than what the dual point itself proves.
+        assert solution.dual_objective <= fresh.dual_objective * (1 + 1e-12) + 1e-15
+        assert solution.objective == pytest.approx(fresh.objective, rel=1e-12)
+        assert fresh.within(1e-5)
+        reused += solution.n_iter == 0
+    assert reused > 20
+
+
+def test_alphas_run_from_alpha_max_down_and_the_first_point_is_zero():
+    X, y = wide()
+    path = svm_path(X, y, penalty="l1/l2", n_alphas=10, eps=0.05)
+    assert path.alphas[0] == alpha_max(X, y, penalty="l1/l2")
+    assert path.alphas[-1] == pytest.approx(0.05 * path.alphas[0])
+    assert np.all(np.diff(path.alphas) < 0)
+    assert path.nonzeros[0] == 0
+    assert path.n_selected[-1] > 5
+    assert np.all(np.diff(path.objectives) <= 1e-12)
+
+
+def test_given_alphas_are_solved_in_decreasing_order_also_above_alpha_max():
+    X, y = wide()
+    largest = alpha_max(X, y)
+    path = svm_path(X, y, alphas=[0.1 * largest, 3.0 * largest, 0.5 * largest, 1.01 * largest])
+    np.testing.assert_allclose(path.alphas, largest * np.array([3.0, 1.01, 0.5, 0.1]))
+    assert path.n_selected[0] == path.n_selected[1] == 0
+    assert path.n_selected[2] > 0
+    assert path.converged
+
+
+def test_coefficients_are_sparse_and_predict_like_a_fit():
+    X, y = wide()
+    labels = np.array(["a", "b", "c"])[y]
+    path = svm_path(X, labels, n_alphas=8, eps=0.02, tol=1e-8)
+    assert all(sp.issparse(coef) and coef.format == "csr" for coef in path.coefs)
+    assert all(coef.nnz == np.count_nonzero(coef.data) for coef in path.coefs)
+    model = SparseSVC(alpha=path.alphas[5], tol=1e-8).fit(X, labels)
+    scores = X @ path.coefs[5].T + path.intercepts[5]
+    np.testing.assert_array_equal(path.classes[scores.argmax(axis=1)], model.predict(X))
+    np.testing.assert_array_equal(path.classes, ["a", "b", "c"])
+
+
+def test_two_classes_have_one_row_of_weights():
+    X, y = wide(K=2)
+    path = svm_path(X, y, n_alphas=5)
+    assert path.coefs[0].shape == (1, X.shape[1])
+    assert path.intercepts.shape == (5, 1)
+    assert path.converged
+
+
+def test_dense_and_sparse_data_have_the_same_path():
+    X, y = wide()
+    X[np.random.default_rng(3).random(X.shape) < 0.6] = 0.0
+    dense = svm_path(X, y, penalty="l1/l2", n_alphas=8, tol=1e-8)
+    for other in (sp.csr_matrix(X), sp.csc_matrix(X)):
+        path = svm_path(other, y, penalty="l1/l2", alphas=dense.alphas, tol=1e-8)
+        np.testing.assert_allclose(path.objectives, dense.objectives, rtol=3e-8)
+
+
+def test_a_path_of_float32_data_is_certified_for_the_rounded_coefficients():
+    X, y = wide()
+    path = svm_path(X.astype(np.float32), y, n_alphas=6, eps=0.05)
+    assert path.coefs[-1].dtype == np.float32
+    assert path.intercepts.dtype == np.float32
+    assert path.converged
+
+
+def test_unpenalised_features_and_weights_enter_the_path():
+    X, y = load_iris(return_X_y=True)
+    weight = np.random.default_rng(0).uniform(0.2, 2.0, y.size)
+    penalty = L1(weights=[0.0, 1.0, 1.0, 1.0])
+    path = svm_path(X, y, penalty=penalty, sample_weight=weight, n_alphas=5, tol=1e-8)
+    assert path.coefs[0].toarray()[:, 1:].any() == 0
+    assert path.coefs[0].toarray()[:, 0].any()
+    cold = SparseSVC(penalty=penalty, alpha=path.alphas[3], tol=1e-8).fit(X, y, weight)
+    assert path.objectives[3] == pytest.approx(cold.objective_, rel=1e-7)
+
+
+def test_l2_needs_alphas_and_follows_them():
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    with pytest.raises(ValueError, match="leaves no weight at zero"):
+        svm_path(X, y, penalty="l2")
+    path = svm_path(X, y, penalty="l2", alphas=[1.0, 0.1, 0.01])
+    assert path.converged
+    assert np.all(path.nonzeros == 3 * X.shape[1])
+
+
+def test_what_is_wrong_with_the_grid_is_said():
+    X, y = wide()
+    for alphas in ([], [1.0, -1.0], [np.nan], [0.0]):
+        with pytest.raises(ValueError, match="alphas must be positive"):
+            svm_path(X, y, alphas=alphas)
+    with pytest.raises(ValueError, match="n_alphas"):
+        svm_path(X, y, n_alphas=0)
+    with pytest.raises(ValueError, match="eps"):
+        svm_path(X, y, eps=1.5)
+
+
+def test_a_point_without_the_tolerance_is_told():
+    X, y = wide()
+    path = svm_path(X, y, n_alphas=4, eps=0.05, max_iter=1)
+    assert not path.converged
+    assert path.statuses[-1] != "optimal"
+    assert path.gaps[-1] > 1e-4
+
+
+def test_the_path_is_the_same_from_run_to_run():
+    X, y = wide()
+    first, second = (svm_path(X, y, penalty="l1/l2", n_alphas=15) for _ in range(2))
+    for a, b in zip(first.coefs, second.coefs, strict=True):
+        np.testing.assert_array_equal(a.toarray(), b.toarray())
+
+
+def test_restricting_a_problem_keeps_its_values():
+    X, y = wide()
+    _, problem = read_problem(X, y, Hinge(), GroupL2(groups=5), True, None, None, None)
+    features = np.arange(20, 60, dtype=np.int32)
+    part = Restriction.to(problem, features).at(0.3)
+    rng = np.random.default_rng(0)
+    coef, intercept = rng.standard_normal((3, 40)), rng.standard_normal(3)
+    assert part.part.objective(coef, intercept) == pytest.approx(
+        part.whole.objective(part.lift(coef), intercept), rel=1e-13
+    )
+    np.testing.assert_array_equal(part.drop(part.lift(coef)), coef)
+
+
+def test_features_left_out_at_first_are_found_again():
+    """From far away, with everything near its limit left out, the optimum is still reached."""
+    X, y = wide(seed=5)
+    _, problem = read_problem(X, y, Hinge(), L1(), True, None, None, None)
+    steps = Continuation(problem, "auto", Control(tol=1e-6))
+    largest = alpha_max_bound(X, y)
+    steps.solve(0.999 * largest)
+    far = steps.solve(0.01 * largest)
+    cold = SparseSVC(alpha=0.01 * largest, tol=1e-6).fit(X, y)
+    assert far.converged
+    assert far.objective == pytest.approx(cold.objective_, rel=2e-6)
