@@ -164,13 +164,6 @@ def test_bad_parameters_are_refused(case):
         SparseSVC(**parameters).fit(X, Y)
 
 
-@pytest.mark.parametrize("parameters", [{"loss": "logistic"}])
-def test_what_has_no_solver_is_refused_with_what_to_use(parameters):
-    sentence = "no solver for .* use loss='hinge' with one of the penalties 'l1', 'l2'"
-    with pytest.raises(ValueError, match=sentence):
-        SparseSVC(**parameters).fit(X, Y)
-
-
 def reference_scores(samples, **options):
     return SparseSVC(tol=1e-8, **options).fit(samples, Y).decision_function(X)
 

@@ -10,4 +10,5 @@ NB_MODULE(_core, m) {
   sparsvm::bind_prox(m);
   sparsvm::bind_fbpd(m);
   sparsvm::bind_sdca(m);
+  sparsvm::bind_smooth(m);
 }

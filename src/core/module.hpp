@@ -10,5 +10,6 @@ void bind_interior_point(nanobind::module_& m);
 void bind_fbpd(nanobind::module_& m);
 void bind_prox(nanobind::module_& m);
 void bind_sdca(nanobind::module_& m);
+void bind_smooth(nanobind::module_& m);
 
 }  // namespace sparsvm

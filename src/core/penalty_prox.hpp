@@ -65,7 +65,40 @@ class PenaltyProx {
   }
   void apply(double* V, double step) { apply(V, step, 0, parts()); }
 
+  /// The features of a part, in ascending order.
+  std::vector<std::int64_t> members(std::int64_t part) const {
+    if (by_feature()) return {part};
+    return {order_.begin() + first_[part], order_.begin() + first_[part + 1]};
+  }
+
+  /// base(ω∘V) on the parts [from, to).
+  double value(const double* V, std::int64_t from, std::int64_t to) const {
+    const bool entries = entrywise_kind(), sparse = kind_ == PenaltyKind::sparse_group;
+    const double l1 = kind_ == PenaltyKind::l1                     ? 1.0
+                      : kind_ == PenaltyKind::elasticnet || sparse ? ratio_
+                                                                   : 0.0;
+    const double rest = kind_ == PenaltyKind::elasticnet || sparse ? 1.0 - ratio_ : 1.0 - l1;
+    double absolute = 0.0, squares = 0.0, norms = 0.0;
+    const std::int64_t copies = per_class_ && !entries ? outputs_ : 1, width = outputs_ / copies;
+    for (std::int64_t part = from; part < to; ++part) {
+      for (std::int64_t c = 0; c < copies; ++c) {
+        double sum = 0.0, top = 0.0;
+        for (std::int64_t i = start(part); i < end(part); ++i) {
+          const std::int64_t j = by_feature() ? i : order_[i];
+          for (std::int64_t k = 0; k < width; ++k) {
+            const double z = std::abs(omega_[j] * V[j * outputs_ + c + k]);
+            absolute += z, sum += z * z, top = std::max(top, z);
+          }
+        }
+        squares += sum;
+        norms += kind_ == PenaltyKind::group_linf ? top : std::sqrt(sum);
+      }
+    }
+    return l1 * absolute + rest * (entries ? 0.5 * squares : norms);
+  }
+
  private:
+  std::int64_t end(std::int64_t part) const { return by_feature() ? part + 1 : first_[part + 1]; }
   bool entrywise_kind() const {
     return kind_ == PenaltyKind::l1 || kind_ == PenaltyKind::l2 || kind_ == PenaltyKind::elasticnet;
   }

@@ -9,18 +9,26 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.special import log_softmax
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from sparsvm.estimators.advice import advise
 from sparsvm.estimators.inputs import LARGEST
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.presenting import inner_tolerance, presented, tolerance
 from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
-from sparsvm.losses import Loss, as_loss
-from sparsvm.penalties import PENALTIES, Penalty, as_penalty
+from sparsvm.losses import Hinge, Logistic, Loss, as_loss
+from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem import Control, Problem, Solution, Start, column_std
-from sparsvm.solvers import SOLVERS, as_solver, blas_threads, resolve
+from sparsvm.solvers import as_solver, blas_threads, resolve
+
+
+def _is_logistic(estimator: Any) -> bool:
+    """Whether scores are logarithms of odds, so that there are probabilities."""
+    loss = estimator.loss
+    return isinstance(loss, Logistic) or (isinstance(loss, str) and loss == Logistic.name)
 
 
 class SparseSVC(SparseLinearClassifier):
@@ -40,9 +48,10 @@ class SparseSVC(SparseLinearClassifier):
     Parameters
     ----------
     loss : str or Loss, default="hinge"
-        A name or an object of :mod:`sparsvm.losses`, such as ``Hinge(margin=2.0)`` or
-        ``Hinge(margin=costs)`` with one row of costs per true class, in the order of the sorted
-        labels of `y`. "ramp" is a bounded hinge that gives up on outliers; it is not convex.
+        A name or an object of :mod:`sparsvm.losses`: "hinge", "squared_hinge", "logistic",
+        "ovr_squared_hinge", ``Hinge(margin=2.0)`` or ``SquaredHinge(margin=costs)`` with one row
+        of costs per true class, in the order of the sorted labels of `y`. "ramp" is a bounded
+        hinge that gives up on outliers; it is not convex.
     penalty : str or Penalty, default="l1"
         A name or an object of :mod:`sparsvm.penalties`: "l1", "l2", "elasticnet", "l1/l2",
         "l1/linf", "sparse_group", or for example ``GroupL2(groups=5)``. "l0" and "capped_l1" are
@@ -77,7 +86,7 @@ class SparseSVC(SparseLinearClassifier):
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
         Weights, in the floating-point type of the data.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
-        Intercepts; they sum to zero for more than two classes.
+        Intercepts; they sum to zero for more than two classes, except with one-vs-rest.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels of positive weight.
     alpha_ : float
@@ -213,13 +222,49 @@ class SparseSVC(SparseLinearClassifier):
         advise(problem, solution, tol=tolerance(self.tol, data.dtype))
         return self
 
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> npt.NDArray[Any]:
+        """Return the probability of each class; only with the logistic loss.
+
+        The probabilities are proportional to the exponentials of the scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows that sum to 1, in the order of ``classes_``.
+        """
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> npt.NDArray[Any]:
+        """Return the logarithms of :meth:`predict_proba`, exact where that rounds to zero.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        return np.asarray(log_softmax(scores, axis=1))
+
     def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
         n_classes = data.classes.size
         n_outputs = 1 if n_classes == 2 else n_classes
         mass = data.mass
         cost = loss.cost_matrix(data.n_labels)[np.ix_(data.label_numbers, data.label_numbers)]
-        if loss.name in ("hinge", "ramp"):
-            _require_margin(cost, data.margin_scale)
+        _require_margin(loss, cost, data.margin_scale)
         deviation = None
         if penalty.needs_column_std:
             deviation = column_std(data.design, mass)
@@ -236,18 +281,6 @@ class SparseSVC(SparseLinearClassifier):
             fit_intercept=self.fit_intercept,
         )
 
-    def _require_solvable(self, problem: Problem) -> None:
-        """Refuse a loss or penalty that no solver takes, in the terms of the parameters."""
-        known = problem.loss.name == "hinge" and problem.penalty.convex
-        if known or not isinstance(self.solver, str):
-            return
-        if all(kind().unsupported(problem) is not None for kind in SOLVERS.values()):
-            names = ", ".join(repr(name) for name, kind in PENALTIES.items() if kind.convex)
-            raise ValueError(
-                f"There is no solver for loss={self.loss!r} with penalty={self.penalty!r}; "
-                f"use loss='hinge' with one of the penalties {names}."
-            )
-
     def _solve(self, problem: Problem, data: TrainingSet) -> Solution:
         """Solve the problem and certify what the user will see: centred, in the data's type."""
         control = Control(
@@ -257,7 +290,6 @@ class SparseSVC(SparseLinearClassifier):
             random_state=self.random_state,
             verbose=bool(self.verbose),
         )
-        self._require_solvable(problem)
         solver = resolve(self.solver, problem, control)
         solution = solver.solve(problem, self._start(problem, data), control)
         return presented(problem, solution, data.dtype, tolerance(self.tol, data.dtype))
@@ -275,10 +307,12 @@ class SparseSVC(SparseLinearClassifier):
             or not (np.isfinite(coef).all() and np.isfinite(intercept).all())
         ):
             return None
+        # Smooth losses have a dual wherever they have coefficients: their derivative there.
+        dual = self.result_.dual if isinstance(problem.loss, Hinge) else None
         return Start(
             coef=coef.astype(np.float64),
             intercept=intercept if self.fit_intercept else np.zeros_like(intercept),
-            dual=_rescaled(self.result_.dual, problem.mass, problem.n_classes),
+            dual=_rescaled(dual, problem.mass, problem.n_classes),
         )
 
     def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
@@ -316,8 +350,21 @@ def _default_alpha(weight: npt.NDArray[np.float64]) -> float:
 
 
 def _require_margin(
-    cost: npt.NDArray[np.float64], margin_scale: npt.NDArray[np.float64] | None
+    loss: Loss, cost: npt.NDArray[np.float64], margin_scale: npt.NDArray[np.float64] | None
 ) -> None:
+    """Refuse margins that would leave nothing to learn, and sample margins without effect."""
+    if margin_scale is not None and not loss.uses_margin:
+        raise ValueError(
+            f"sample_margin was given, but the loss {loss.name!r} has no margin. Leave it out, or "
+            "use loss='squared_hinge'."
+        )
+    if isinstance(loss, Logistic):
+        if margin_scale is not None and not cost.any():
+            raise ValueError(
+                "sample_margin multiplies the margin of the loss, which is 0 for loss='logistic'. "
+                "Use Logistic(margin=1.0), or leave sample_margin out."
+            )
+        return
     if not cost.any() or (margin_scale is not None and not margin_scale.any()):
         raise ValueError(
             "Every margin is zero, so that a model of zeros has no loss and nothing is learned. "

@@ -8,6 +8,7 @@ from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.constrained import CONSTRAINED_SOLVERS
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
+from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
 from sparsvm.solvers.sdca import SDCA
@@ -18,12 +19,15 @@ __all__ = [
     "CONSTRAINED_SOLVERS",
     "DCA",
     "FBPD",
+    "FISTA",
     "SDCA",
     "SOLVERS",
     "BudgetSearch",
     "Chain",
+    "ForwardBackward",
     "InteriorPoint",
     "Solver",
+    "SpaRSA",
     "Stage",
     "as_solver",
     "blas_threads",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.losses import Floats, Hinge
-from sparsvm.problem import Control, History, Problem, Solution, Start
+from sparsvm.losses import Hinge
+from sparsvm.problem import Control, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.progress import Callback, progress
+from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
+from sparsvm.solvers.watch import Watch
 
 STOPPING = ("gap", "change")
 
@@ -77,7 +77,8 @@ class FBPD(Solver):
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Iterate from ``start`` (from zero without one) until the stopping rule holds."""
         self._check_options()
-        watch = _Watch(problem, progress(self.name, control), means=self.stopping == "gap")
+        means = self.stopping == "gap"
+        watch = Watch(problem, progress(self.name, control), anyway=not means)
         limit = self.max_iter if control.max_iter is None else control.max_iter
         change = control.tol if self.stopping == "change" else -1.0
         with blas_threads(control.n_jobs or 1):
@@ -85,7 +86,7 @@ class FBPD(Solver):
             if start is not None:
                 _set_start(method, problem, start)
             done, window, settled = 0, 0, False
-            watch.look(done, method)
+            _look(watch, done, method, means)
             while done < limit and not settled and not self._proved(watch, control):
                 if done > 2 * window:
                     # Means over the last half to two thirds forget a bad beginning.
@@ -95,7 +96,7 @@ class FBPD(Solver):
                 done += method.run(min(wait, limit - done), change)
                 settled = method.settled
                 if settled or done == limit or self.stopping == "gap":
-                    watch.look(done, method)
+                    _look(watch, done, method, means)
             return Solution.certify(
                 problem,
                 watch.coef,
@@ -109,7 +110,7 @@ class FBPD(Solver):
                 status_if_not="stalled" if settled else "max_iter",
             )
 
-    def _proved(self, watch: _Watch, control: Control) -> bool:
+    def _proved(self, watch: Watch, control: Control) -> bool:
         return self.stopping == "gap" and watch.within(control.tol)
 
     def _check_options(self) -> None:
@@ -178,68 +179,14 @@ def _set_start(method: Any, problem: Problem, start: Start) -> None:
     method.start(np.ascontiguousarray(start.coef.T), intercept, np.ascontiguousarray(dual))
 
 
-class _Watch:
-    """The best primal and the best dual point seen so far, and the history of looking.
+def _look(watch: Watch, iteration: int, method: Any, means: bool) -> None:
+    """Certify the iterate of the method and, with ``means``, the mean of the iterates.
 
-    The two need not come from the same iterate: every feasible dual bounds every primal point.
-    With ``means`` the mean of the iterates is looked at as well, with the zeros of the last one:
-    a mean of sparse vectors is not sparse.
+    The mean gets the zeros of the last iterate: a mean of sparse vectors is not sparse.
     """
-
-    coef: Floats
-    intercept: Floats
-    dual: Floats
-
-    def __init__(self, problem: Problem, report: Callback | None, means: bool) -> None:
-        self.problem = problem
-        self.report = report
-        self.means = means
-        self.began = time.perf_counter()
-        self.reported = -np.inf
-        self.objective, self.bound, self.floor = np.inf, -np.inf, 0.0
-        self.records: list[tuple[int, float, float, float, int]] = []
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.began
-
-    def within(self, tol: float) -> bool:
-        return self.objective - self.bound <= max(tol * abs(self.objective), self.floor)
-
-    def look(self, iteration: int, method: Any) -> None:
-        """Certify the iterate of the method and keep what is better than before."""
-        weights, intercept, dual = method.last()
-        # The paper's stopping rule, without means, is about its last iterate and no other.
-        self._consider(weights, intercept, dual, anyway=not self.means or not self.records)
-        if self.means:
-            mean, mean_intercept, mean_dual = method.mean()
-            self._consider(np.where(weights != 0.0, mean, 0.0), mean_intercept, mean_dual)
-        gap = max(self.objective - self.bound, 0.0)
-        record = (iteration, self.seconds(), self.objective, gap, int(np.count_nonzero(self.coef)))
-        self.records.append(record)
-        if self.report is not None and record[1] >= self.reported + 0.2:
-            self.reported = record[1]
-            self.report(*record)
-
-    def _consider(
-        self, weights: Floats, intercept: Floats, dual: Floats, anyway: bool = False
-    ) -> None:
-        coef = np.ascontiguousarray(weights.T)
-        if self.problem.n_outputs > 1:
-            # Shifting all classes alike changes no difference of scores.
-            intercept = intercept - intercept.mean()
-        proof = self.problem.certificate(coef, intercept, dual)
-        if anyway or proof.objective < self.objective:
-            self.coef, self.intercept = coef, intercept
-            self.objective, self.floor = proof.objective, proof.floor
-        if anyway or proof.dual_objective > self.bound:
-            self.dual, self.bound = proof.dual, proof.dual_objective
-
-    def history(self) -> History:
-        columns = list(zip(*self.records, strict=True))
-        return History(
-            iteration=np.array(columns[0], dtype=np.int64),
-            seconds=np.array(columns[1]),
-            objective=np.array(columns[2]),
-            gap=np.array(columns[3]),
-            nonzeros=np.array(columns[4], dtype=np.int64),
-        )
+    weights, intercept, dual = method.last()
+    watch.consider(weights, intercept, dual, anyway=watch.anyway or not watch.records)
+    if means:
+        mean, mean_intercept, mean_dual = method.mean()
+        watch.consider(np.where(weights != 0.0, mean, 0.0), mean_intercept, mean_dual)
+    watch.record(iteration)

@@ -9,13 +9,16 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
+from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.sdca import SDCA
 
 if TYPE_CHECKING:
     from sparsvm.problem import Control, Problem
 
-SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (InteriorPoint, SDCA, FBPD, DCA)}
+SOLVERS: dict[str, type[Solver]] = {
+    kind.name: kind for kind in (InteriorPoint, SDCA, FBPD, DCA, FISTA, ForwardBackward, SpaRSA)
+}
 
 
 class Rule(NamedTuple):
@@ -36,6 +39,7 @@ AUTO: tuple[Rule, ...] = (
     Rule(("dca",), lambda problem, control: not problem.convex, "tangents are convex problems"),
     Rule(("interior_point",), lambda problem, control: True, "exact while its matrices fit"),
     Rule(("fbpd",), lambda problem, control: True, "needs memory for the data and little else"),
+    Rule(("sparsa",), lambda problem, control: True, "takes every smooth loss"),
 )
 
 

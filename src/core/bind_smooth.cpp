@@ -1,0 +1,128 @@
+// The reference solvers of smooth losses. Python drives each in chunks: it asks for some
+// iterations, looks at the iterate, asks again.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "arrays.hpp"
+#include "module.hpp"
+#include "monitor.hpp"
+#include "smooth_arguments.hpp"
+#include "smooth_first_order.hpp"
+
+namespace sparsvm {
+
+namespace {
+
+FirstOrderMethod first_order_method(const std::string& name) {
+  if (name == "forward_backward") return FirstOrderMethod::forward_backward;
+  if (name == "fista") return FirstOrderMethod::fista;
+  if (name == "sparsa") return FirstOrderMethod::sparsa;
+  throw std::invalid_argument(
+      "The method must be one of forward_backward, fista and sparsa, but is '" + name + "'.");
+}
+
+class FirstOrderRun {
+ public:
+  FirstOrderRun(const SmoothArguments& arguments, const std::string& method, bool line_search,
+                double L, double eta, int64_t memory, double sigma, double smallest, double largest)
+      : arguments_(arguments), method_(arguments.problem(), arguments.prox(),
+                                       FirstOrderOptions{first_order_method(method), line_search, L,
+                                                         eta, memory, sigma, smallest, largest}) {}
+
+  void start(const Matrix& weights, const Vector& intercept) {
+    arguments_.check_start(weights, intercept);
+    method_.start(weights.data(), intercept.data());
+  }
+
+  int64_t run(int64_t iterations, double tolerance) {
+    load_blas();
+    Monitor monitor{nb::none()};
+    nb::gil_scoped_release released;
+    return method_.run(iterations, tolerance, [&] { monitor.poll(); });
+  }
+
+  bool settled() const { return method_.settled(); }
+  double lipschitz() const { return method_.lipschitz(); }
+  nb::tuple last() const { return arguments_.point(method_.weights(), method_.intercept()); }
+
+ private:
+  SmoothArguments arguments_;
+  FirstOrder method_;
+};
+
+/// Loss, derivative and curvature of every sample at the outputs S (n, outputs).
+nb::tuple loss_rows(const SmoothArguments& arguments, const Matrix& S) {
+  const SmoothProblem& problem = arguments.problem();
+  const int64_t n = problem.n(), K = problem.outputs();
+  check_shape("S", S, n, K);
+  Output value(n), slopes(n * K), curvatures(n * K);
+  {
+    nb::gil_scoped_release released;
+    for (int64_t i = 0; i < n; ++i) {
+      value.data()[i] = problem.loss.curvatures(i, S.data() + i * K, slopes.data() + i * K,
+                                                curvatures.data() + i * K);
+    }
+  }
+  return nb::make_tuple(value.vector(), slopes.matrix(n, K, false), curvatures.matrix(n, K, false));
+}
+
+double penalty_value(const SmoothArguments& arguments, const Matrix& W) {
+  check_shape("W", W, arguments.problem().d(), arguments.problem().outputs());
+  const PenaltyProx prox = arguments.prox();
+  return prox.value(W.data(), 0, prox.parts());
+}
+
+double curvature_bound(const SmoothArguments& arguments) {
+  return arguments.problem().loss.curvature_bound();
+}
+
+double largest_curvature(const SmoothArguments& arguments) {
+  return arguments.problem().loss.largest_curvature();
+}
+
+}  // namespace
+
+void bind_smooth(nb::module_& m) {
+  nb::class_<SmoothArguments>(m, "SmoothProblem",
+                              "What the reference solvers of smooth losses are to solve.")
+      .def(nb::init<const Design&, const std::string&, Integers, Vector, Matrix,
+                    std::optional<Vector>, double, bool, std::optional<Matrix>, const std::string&,
+                    double, Integers, int64_t, bool, Vector>(),
+           nb::kw_only(), nb::arg("design"), nb::arg("loss"), nb::arg("y"), nb::arg("mass"),
+           nb::arg("cost"), nb::arg("margin_scale") = nb::none(), nb::arg("alpha"),
+           nb::arg("intercept"), nb::arg("tilt") = nb::none(), nb::arg("kind"), nb::arg("l1_ratio"),
+           nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"),
+           nb::keep_alive<1, 2>())
+      .def("loss_rows", &loss_rows, nb::arg("S"),
+           "Loss (n,), derivative and diagonal curvature (n, outputs) at the outputs S.")
+      .def("penalty", &penalty_value, nb::arg("W"), "The penalty at W (d, outputs).")
+      .def_prop_ro("curvature_bound", &curvature_bound,
+                   "The factor of sum_i p_i |x_i|^2 in the Lipschitz constants of the paper.")
+      .def_prop_ro("largest_curvature", &largest_curvature,
+                   "The largest curvature of a sample's loss in its outputs.");
+  nb::class_<FirstOrderRun>(m, "FirstOrder",
+                            "Forward-backward, FISTA and SpaRSA; see solvers.FISTA.")
+      .def(nb::init<const SmoothArguments&, const std::string&, bool, double, double, int64_t,
+                    double, double, double>(),
+           nb::arg("problem"), nb::kw_only(), nb::arg("method"), nb::arg("line_search"),
+           nb::arg("L"), nb::arg("eta") = 2.0, nb::arg("memory") = 0, nb::arg("sigma") = 0.0,
+           nb::arg("smallest") = 0.0, nb::arg("largest"), nb::keep_alive<1, 2>())
+      .def("start", &FirstOrderRun::start, nb::arg("weights"), nb::arg("intercept"),
+           "Set W (d, outputs) and b.")
+      .def("run", &FirstOrderRun::run, nb::arg("iterations"), nb::arg("tolerance") = -1.0,
+           "Iterate; stop early once the relative change is at most tolerance, if that is not "
+           "negative. Returns the number of iterations done.")
+      .def_prop_ro("settled", &FirstOrderRun::settled,
+                   "Whether the last run ended because the iterates had stopped moving.")
+      .def_prop_ro("lipschitz", &FirstOrderRun::lipschitz, "The reciprocal of the present step.")
+      .def("last", &FirstOrderRun::last, "Copies of W (d, outputs) and b (outputs,).");
+}
+
+}  // namespace sparsvm

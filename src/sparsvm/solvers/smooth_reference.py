@@ -1,0 +1,141 @@
+"""What the reference solvers of smooth losses share: the loop around their native iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sparsvm import _core
+from sparsvm.losses import SmoothLoss
+from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.solvers.base import Solver
+from sparsvm.solvers.progress import progress
+from sparsvm.solvers.threads import blas_threads
+from sparsvm.solvers.watch import Watch
+
+
+def unsupported_smooth(name: str, problem: Problem) -> str | None:
+    """Say why a gradient method cannot solve ``problem``; None when it can."""
+    if not isinstance(problem.loss, SmoothLoss):
+        return (
+            f"{name} needs a smooth loss: squared_hinge, logistic or ovr_squared_hinge, "
+            f"not {problem.loss.name}."
+        )
+    if not problem.penalty.convex:
+        return f"{name} needs a convex penalty."
+    return None
+
+
+def native_problem(problem: Problem) -> Any:
+    """Return the problem as the native reference solvers take it."""
+    penalty = problem.penalty
+    design: Any = problem.design
+    return _core.SmoothProblem(
+        design=design,
+        loss=problem.loss.name,
+        y=problem.y,
+        mass=problem.mass,
+        cost=problem.cost,
+        margin_scale=problem.margin_scale,
+        alpha=problem.alpha,
+        intercept=problem.fit_intercept,
+        tilt=None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
+        kind=penalty.kind,
+        l1_ratio=penalty.l1_ratio,
+        groups=penalty.groups,
+        n_groups=penalty.n_groups,
+        per_class=penalty.per_class,
+        omega=penalty.omega,
+    )
+
+
+def gradient_constant(problem: Problem, native: Any) -> float:
+    r"""Return the Lipschitz constant of Blondel et al., :math:`\kappa \sum_i p_i \|x_i\|^2`."""
+    mean, variance, *_ = problem.design.column_stats(problem.mass)
+    total = float(np.sum(np.asarray(variance) + np.asarray(mean) ** 2)) + problem.fit_intercept
+    return float(native.curvature_bound) * total if total > 0.0 else 1.0
+
+
+def spectral_constant(problem: Problem, native: Any) -> float:
+    r"""Return :math:`c \max_i p_i \|X\|^2`, where that is less than :func:`gradient_constant`.
+
+    c is the largest curvature of a sample's loss in its scores.
+    """
+    design: Any = problem.design
+    norm = float(_core.operator_norm(design, problem.fit_intercept))
+    spectral = float(native.largest_curvature) * float(problem.mass.max()) * norm**2
+    constant = gradient_constant(problem, native)
+    return min(spectral, constant) if spectral > 0.0 else constant
+
+
+def drive(
+    name: str,
+    make: Callable[[Problem], Any],
+    problem: Problem,
+    start: Start | None,
+    control: Control,
+    *,
+    stopping: str,
+    check_every: int,
+    max_iter: int,
+) -> Solution:
+    """Run a native method in chunks, certify between them, and return the best point seen.
+
+    ``make`` builds the method, with ``start``, ``run(iterations, tolerance)``, ``settled`` and
+    ``last``. With ``stopping="gap"`` the certificate decides and the method is told to go on
+    whatever its own rule says; otherwise the method's own rule, with the tolerance, decides.
+    """
+    watch = Watch(problem, progress(name, control), anyway=stopping != "gap")
+    limit = max_iter if control.max_iter is None else control.max_iter
+    own_rule = -1.0 if stopping == "gap" else control.tol
+    with blas_threads(control.n_jobs or 1):
+        method = make(problem)
+        if start is not None:
+            intercept = start.intercept if problem.fit_intercept else np.zeros(problem.n_outputs)
+            method.start(np.ascontiguousarray(start.coef.T), intercept)
+        done, settled = 0, False
+        watch.look(done, *method.last())
+        while done < limit and not settled and not (own_rule < 0.0 and watch.within(control.tol)):
+            # A certificate costs as much as a few iterations.
+            wait = max(check_every, done // 8)
+            done += method.run(min(wait, limit - done), own_rule)
+            settled = method.settled
+            if settled or done == limit or own_rule < 0.0:
+                watch.look(done, *method.last())
+        return Solution.certify(
+            problem,
+            watch.coef,
+            watch.intercept,
+            watch.dual,
+            tol=control.tol,
+            n_iter=done,
+            seconds=watch.seconds(),
+            history=watch.history(),
+            solver=name,
+            status_if_not="stalled" if settled else "max_iter",
+        )
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse an option that is none of the choices."""
+    if value not in choices:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, choices))}, but {value!r} was given."
+        )
+
+
+def check_positive(name: str, value: float, *, above: float = 0.0, below: float = np.inf) -> None:
+    """Refuse an option outside the open interval."""
+    if not above < value < below:
+        raise ValueError(
+            f"{name} must lie strictly between {above:g} and {below:g}, but is {value!r}."
+        )
+
+
+def check_at_least_one(solver: Solver, *names: str) -> None:
+    """Refuse counts below 1."""
+    for name in names:
+        if getattr(solver, name) < 1:
+            raise ValueError(f"{name} must be at least 1, but is {getattr(solver, name)!r}.")

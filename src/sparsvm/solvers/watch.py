@@ -1,0 +1,90 @@
+"""The best points that a solver has passed, and the history of looking at them."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from sparsvm.losses import Floats
+from sparsvm.problem import History, Problem
+from sparsvm.solvers.progress import Callback
+
+
+class Watch:
+    """The best primal and the best dual point seen so far.
+
+    The two need not come from the same iterate: every feasible dual bounds every primal point.
+
+    Parameters
+    ----------
+    problem : Problem
+    report : callable or None
+        Called with each record, at most five times a second.
+    anyway : bool
+        Keep the last iterate even if an earlier one was better: a paper's stopping rule is about
+        its last iterate and no other.
+    """
+
+    coef: Floats
+    intercept: Floats
+    dual: Floats
+
+    def __init__(self, problem: Problem, report: Callback | None, anyway: bool) -> None:
+        self.problem = problem
+        self.report = report
+        self.anyway = anyway
+        self.began = time.perf_counter()
+        self.reported = -np.inf
+        self.objective, self.bound, self.floor = np.inf, -np.inf, 0.0
+        self.records: list[tuple[int, float, float, float, int]] = []
+
+    def seconds(self) -> float:
+        """Return the seconds since the watch was made."""
+        return time.perf_counter() - self.began
+
+    def within(self, tol: float) -> bool:
+        """Whether the best points prove ``tol``."""
+        return self.objective - self.bound <= max(tol * abs(self.objective), self.floor)
+
+    def look(
+        self, iteration: int, weights: Floats, intercept: Floats, dual: Floats | None = None
+    ) -> None:
+        """Certify W (d, outputs), b and a dual guess, keep what is better, and record it."""
+        self.consider(weights, intercept, dual, anyway=self.anyway or not self.records)
+        self.record(iteration)
+
+    def record(self, iteration: int) -> None:
+        """Append the best points to the history."""
+        gap = max(self.objective - self.bound, 0.0)
+        record = (iteration, self.seconds(), self.objective, gap, int(np.count_nonzero(self.coef)))
+        self.records.append(record)
+        if self.report is not None and record[1] >= self.reported + 0.2:
+            self.reported = record[1]
+            self.report(*record)
+
+    def consider(
+        self, weights: Floats, intercept: Floats, dual: Floats | None, anyway: bool = False
+    ) -> None:
+        """Certify a point without recording it."""
+        coef = np.ascontiguousarray(weights.T)
+        if self.problem.n_outputs > 1 and self.problem.loss.of_differences:
+            # Shifting all classes alike changes no difference of scores.
+            intercept = intercept - intercept.mean()
+        proof = self.problem.certificate(coef, intercept, dual)
+        if anyway or proof.objective < self.objective:
+            self.coef, self.intercept = coef, intercept
+            self.objective, self.floor = proof.objective, proof.floor
+        if anyway or proof.dual_objective > self.bound:
+            self.dual, self.bound = proof.dual, proof.dual_objective
+
+    def history(self) -> History:
+        """Return all records."""
+        columns = list(zip(*self.records, strict=True))
+        return History(
+            iteration=np.array(columns[0], dtype=np.int64),
+            seconds=np.array(columns[1]),
+            objective=np.array(columns[2]),
+            gap=np.array(columns[3]),
+            nonzeros=np.array(columns[4], dtype=np.int64),
+        )
