@@ -1,12 +1,13 @@
 """Sparse, exact, certified multiclass support vector machines."""
 
 from sparsvm import losses, penalties, solvers
-from sparsvm.estimators import ConstrainedSparseSVC, SparseSVC
+from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.path import alpha_max, svm_path
 
 __version__ = "0.1.0"
 __all__ = [
     "ConstrainedSparseSVC",
+    "MaxMarginSVC",
     "SparseSVC",
     "alpha_max",
     "losses",

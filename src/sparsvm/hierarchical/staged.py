@@ -1,0 +1,159 @@
+"""The exact solution, stage by stage."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from sparsvm.hierarchical.bounds import Proof, sample_hinges
+from sparsvm.hierarchical.intercepts import shortest_intercepts
+from sparsvm.hierarchical.least_hinge import Face, least_hinge, separable_face
+from sparsvm.hierarchical.optimum import Optimum
+from sparsvm.hierarchical.reduction import ReducedSamples, pair_norms, reduce
+from sparsvm.hierarchical.result import HierarchicalSolution
+from sparsvm.hierarchical.shortest import even_out, shortest_on_face
+from sparsvm.hierarchical.widest import widest_separation
+from sparsvm.losses import Floats
+from sparsvm.parameters import Parameterised
+from sparsvm.problem import Control, Problem
+
+# The linear program must tell multipliers from slacks, whose product is of this size; the cone
+# programs are polished afterwards.
+LINEAR_TOLERANCE = 1e-11
+CONE_TOLERANCE = 1e-8
+
+
+class Staged(Parameterised):
+    """Solve the stages one after the other, each over the solutions of those before.
+
+    1. The least total hinge. Separable samples are recognised by the widest separation being
+       positive; otherwise a linear program gives the least hinge and, by complementary slackness,
+       the face of all classifiers that attain it.
+    2. The least max ||w_r - w_t|| on that face, a second-order cone program.
+    3. Among its minimisers the least sum of squares of all ||w_r - w_t||, weights and intercepts
+       that sum to zero over the classes, and at last the shortest intercepts.
+
+    Each program is solved with the few rows that matter, added as they are found violated.
+    """
+
+    name: ClassVar[str] = "staged"
+
+    def solve(self, problem: Problem, control: Control) -> HierarchicalSolution:
+        """Solve all stages and certify the first two."""
+        begin = time.perf_counter()
+        found = _stages(problem)
+        return HierarchicalSolution.certify(
+            problem,
+            found.coef,
+            found.intercept,
+            found.proof,
+            tol=control.tol,
+            n_iter=found.iterations,
+            seconds=time.perf_counter() - begin,
+            solver=self.name,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    coef: Floats
+    intercept: Floats
+    proof: Proof
+    iterations: int
+
+
+def _stages(problem: Problem) -> _Found:
+    samples = reduce(problem)
+    optimum = widest_separation(samples, CONE_TOLERANCE) if samples.rank else None
+    if optimum is not None:
+        face = separable_face(samples, optimum.x)
+    else:
+        face = least_hinge(samples, LINEAR_TOLERANCE)
+        without = _without_weights(samples, face)
+        if without is not None:
+            return without
+    optimum = shortest_on_face(samples, face, optimum, CONE_TOLERANCE)
+    x = even_out(samples, face, optimum, CONE_TOLERANCE)
+    coef, intercept = samples.lift(x)
+    intercept = _shortened(problem, coef, intercept, face)
+    if face.ties is None:
+        coef, intercept = widened(problem, coef, intercept)
+    return _Found(
+        coef, intercept, _proof(samples, face, optimum), face.iterations + optimum.iterations
+    )
+
+
+def _shortened(problem: Problem, coef: Floats, intercept: Floats, face: Face) -> Floats:
+    """Return the shortest intercepts for given weights, in the user's features."""
+    scores = problem.scores(coef, intercept)
+    own = scores[np.arange(problem.n), problem.y]
+    lifted = problem.margins() + scores - own[:, None]
+    if problem.n_classes > 2:
+        return shortest_intercepts(lifted, face, intercept)
+    half = 0.5 * float(intercept[0])
+    b = shortest_intercepts(lifted, face, np.array([-half, half]))
+    return np.array([b[1] - b[0]])
+
+
+def widened(problem: Problem, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+    """Scale a separating classifier until every margin holds in floating point as well."""
+    factor = 1.0
+    for _ in range(4):
+        least = 1.0 - float(_shortfalls(problem, factor * coef, factor * intercept).max())
+        if least >= 1.0 or least <= 0.5:
+            break
+        factor *= (1.0 + 4.0 * np.finfo(np.float64).eps) / least
+    return factor * coef, factor * intercept
+
+
+def _shortfalls(problem: Problem, coef: Floats, intercept: Floats) -> Floats:
+    return np.asarray(sample_hinges(problem, coef, intercept))
+
+
+def _without_weights(samples: ReducedSamples, face: Face) -> _Found | None:
+    """Return the model of intercepts only, if it has the least hinge."""
+    problem, K = samples.problem, samples.n_classes
+    # Without features the samples of a class are one.
+    classes = replace(
+        problem,
+        y=np.arange(K, dtype=np.int32),
+        mass=np.bincount(problem.y, problem.mass, K).astype(np.float64),
+    )
+    alone = least_hinge(
+        replace(samples, problem=classes, values=np.zeros((K, 0)), basis=None), LINEAR_TOLERANCE
+    )
+    alone = replace(alone, top=alone.top[problem.y], tied=alone.tied[problem.y])
+    coef = np.zeros((problem.n_outputs, problem.d))
+    intercept = alone.point
+    if K > 2:
+        intercept = np.concatenate([[0.0], intercept])
+        intercept = intercept - intercept.mean()
+    intercept = _shortened(problem, coef, intercept, alone)
+    hinge = float(np.sum(problem.mass * sample_hinges(problem, coef, intercept)))
+    least = float((face.dual * problem.margins()).sum())
+    if hinge - least > problem.floor(coef, intercept):
+        return None
+    return _Found(coef, intercept, Proof(face.dual), face.iterations + alone.iterations)
+
+
+def _proof(samples: ReducedSamples, face: Face, optimum: Optimum) -> Proof:
+    """Gather the multipliers of both stages, those of the ties included."""
+    rows, ties = optimum.rows, face.ties
+    signed = np.zeros_like(face.dual)
+    np.add.at(signed, (rows.sample, rows.high), optimum.row_dual)
+    np.subtract.at(signed, (rows.sample, rows.low), optimum.row_dual)
+    first, second = samples.pairs()
+    weights, _ = samples.blocks(optimum.x)
+    vectors = optimum.pair_dual[:, None] * (weights[first] - weights[second])
+    vectors /= float(pair_norms(samples, optimum.x).max())
+    if ties is not None:
+        # What rows and pairs leave of the gradient lies in the span of the ties.
+        matrix = samples.rows(rows.sample, rows.high, rows.low)
+        rest = matrix.T @ optimum.row_dual + samples.differences().T @ vectors.ravel()
+        multiplier = -(ties.inverse.T @ rest)
+        np.add.at(signed, (ties.sample, ties.high), multiplier)
+        np.subtract.at(signed, (ties.sample, ties.low), multiplier)
+    return Proof(face.dual, signed, samples.scale * samples.vectors(vectors))
