@@ -187,6 +187,20 @@ def test_every_iterate_for_many_classes_solves_its_linear_program(seed):
         assert inner.objective / scale == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", [43, 51, 53, 55, 57])
+def test_a_dual_across_the_edge_of_the_tilt_by_rounding_still_proves_the_optimum(seed):
+    _, problem = random_problem(seed)
+    spy, rng = Spy(), np.random.default_rng(seed)
+    solve(problem, solver=spy)
+    tilted = [case for case in spy.seen if case[0].tilt is not None]
+    assert any(np.any(np.abs(q.tilt) >= q.penalty.omega) for q, _, _ in tilted)
+    for touching, _, inner in tilted:
+        noise = 1.0 + 1e-11 * rng.standard_normal(inner.dual.shape)
+        proof = touching.certificate(inner.coef, inner.intercept, inner.dual * noise)
+        assert proof.dual_objective <= inner.objective + 1e-12
+        assert proof.gap <= inner.gap + 1e-8 * abs(inner.objective)
+
+
 # ---------------------------------------------------------------- descent and critical points
 
 

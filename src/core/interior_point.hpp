@@ -127,7 +127,8 @@ class InteriorPoint {
 
   std::vector<double> mean_, free_scale_;
   std::vector<std::int32_t> free_features_;
-  std::vector<double> gram_;  // quadratic penalty: X X' (full square)
+  // Quadratic penalty: X X' (full square), or X itself where it has few columns.
+  std::vector<double> gram_, quadratic_columns_;
   // Quadratic penalty with a tilt V: W = V - X'Y~ (in scaled columns), so the scores and both
   // values get constant terms from V.
   std::vector<double> tilt_scores_;
@@ -175,7 +176,9 @@ class InteriorPoint {
   // interior_point_columns.hpp
   NewtonSystem make_system();
   void add_free_feature(std::int32_t j, std::vector<double>& F);
+  void form_quadratic_part(int q);
   void form_quadratic_gram();
+  void quadratic_product(double factor, const double* y, double rest, double* out) const;
   void add_tilt_scores(const std::vector<std::int32_t>& list, const std::vector<double>& X);
   void gather(const std::vector<std::int32_t>& list, double* out);
   void centre_column(std::int32_t j, double* x);

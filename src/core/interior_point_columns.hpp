@@ -13,8 +13,35 @@ inline NewtonSystem InteriorPoint::make_system() {
   for (std::int64_t j = 0; j < d_; ++j)
     if (!(t_.omega[j] > 0.0)) add_free_feature(static_cast<std::int32_t>(j), F);
   const int q = n_ > 0 ? static_cast<int>(F.size() / n_) : 0;
-  if (quadratic_) form_quadratic_gram();
-  return NewtonSystem(n_, K_, std::move(F), q, gram_);
+  if (quadratic_) form_quadratic_part(q);
+  return NewtonSystem(n_, K_, std::move(F), q, gram_, quadratic_columns_);
+}
+
+// A quadratic penalty has all its features active from the first iteration to the last: few of them
+// are kept as columns, of many only X X'. The costs are those of the two eliminations.
+inline void InteriorPoint::form_quadratic_part(int q) {
+  std::vector<std::int32_t> list;
+  for (std::int64_t j = 0; j < d_; ++j)
+    if (t_.omega[j] > 0.0) list.push_back(static_cast<std::int32_t>(j));
+  const double n = n_, columns = outputs_ * (static_cast<double>(list.size()) + q);
+  const double features = n * columns * columns + columns * columns * columns / 3.0;
+  if (1.5 * features >= outputs_ * n * n * n + n * n * n / 3.0) return form_quadratic_gram();
+  quadratic_columns_.resize(list.size() * n_);
+  gather(list, quadratic_columns_.data());
+  if (t_.tilt) add_tilt_scores(list, quadratic_columns_);
+}
+
+// out = factor * X X' y + rest * out for a quadratic penalty.
+inline void InteriorPoint::quadratic_product(double factor, const double* y, double rest,
+                                             double* out) const {
+  if (quadratic_columns_.empty()) {
+    symv('U', n_, factor, gram_.data(), n_, y, 1, rest, out, 1);
+    return;
+  }
+  const int m = static_cast<int>(quadratic_columns_.size() / n_);
+  std::vector<double> along(m);
+  gemv('T', n_, m, 1.0, quadratic_columns_.data(), n_, y, 1, 0.0, along.data(), 1);
+  gemv('N', n_, m, factor, quadratic_columns_.data(), n_, along.data(), 1, rest, out, 1);
 }
 
 inline void InteriorPoint::add_free_feature(std::int32_t j, std::vector<double>& F) {

@@ -11,7 +11,7 @@ class InteriorPoint::Equalities {
  public:
   Equalities(InteriorPoint& owner, std::vector<double> columns)
       : o_(owner), q_(static_cast<int>(columns.size() / owner.n_)), columns_(columns),
-        system_(owner.n_, owner.K_, std::move(columns), q_, {}),
+        system_(owner.n_, owner.K_, std::move(columns), q_, {}, {}),
         ones_(static_cast<std::size_t>(owner.n_) * owner.K_, 1.0) {
     system_.regularisation = 0.0;
   }

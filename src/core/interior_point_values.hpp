@@ -45,7 +45,7 @@ inline void InteriorPoint::scores(const std::vector<double>& values, const std::
   for (int k = 0; k < K_; ++k) {
     if (quadratic_ && !pinned(k)) {
       signed_column(Y, k, signed_);
-      symv('U', n_, -1.0, gram_.data(), n_, signed_.data(), 1, 1.0, S.data() + ck(k), 1);
+      quadratic_product(-1.0, signed_.data(), 1.0, S.data() + ck(k));
       if (t_.tilt)
         for (int i = 0; i < n_; ++i) S[ck(k) + i] += tilt_scores_[ck(k) + i];
     }
@@ -85,7 +85,7 @@ inline std::pair<double, double> InteriorPoint::quadratic_terms(const std::vecto
   std::vector<double> yt, ky(n_);
   for (int k = shift_class_; k < K_; ++k) {
     signed_column(Y, k, yt);
-    symv('U', n_, 1.0, gram_.data(), n_, yt.data(), 1, 0.0, ky.data(), 1);
+    quadratic_product(1.0, yt.data(), 0.0, ky.data());
     for (int i = 0; i < n_; ++i) square += yt[i] * ky[i];
     if (t_.tilt)
       for (int i = 0; i < n_; ++i) linear += yt[i] * tilt_scores_[ck(k) + i];

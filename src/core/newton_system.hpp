@@ -38,10 +38,12 @@ struct NewtonVector {
 
 class NewtonSystem {
  public:
-  // free_columns: n x q column-major. gram: X X' of a quadratic penalty (upper triangle) or empty.
+  // free_columns: n x q column-major. Of a quadratic penalty, gram: X X' (upper triangle) or
+  // quadratic_columns: X (n x m column-major); otherwise both are empty.
   NewtonSystem(int n, int n_classes, std::vector<double> free_columns, int q,
-               std::vector<double> gram)
-      : n_(n), K_(n_classes), q_(q), F_(std::move(free_columns)), gram_(std::move(gram)) {
+               std::vector<double> gram, std::vector<double> quadratic_columns)
+      : n_(n), K_(n_classes), q_(q), F_(std::move(free_columns)), gram_(std::move(gram)),
+        quadratic_columns_(std::move(quadratic_columns)) {
     diag_.resize(static_cast<std::size_t>(K_) * n_);
     factored_.assign(K_, false);
   }
@@ -156,7 +158,7 @@ class NewtonSystem {
   static constexpr double kRefineTarget = 1e-11;
 
   int n_, K_, q_, schur_size_ = 0;
-  std::vector<double> F_, gram_;
+  std::vector<double> F_, gram_, quadratic_columns_;
   std::vector<double> M_, diag_;  // M_k: upper triangle M, lower triangle its Cholesky factor
   std::vector<char> factored_;    // false: M_k is diagonal
   ClassCoupling coupling_;

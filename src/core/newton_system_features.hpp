@@ -6,10 +6,11 @@
 
 namespace sparsvm {
 
-// Compares the flops of the two eliminations. A penalty without a working set (gram) has all
-// features active and stays on the side of the samples.
+// Compares the flops of the two eliminations. A quadratic penalty has no working set: what was
+// formed of its features decides.
 inline bool NewtonSystem::prefer_features(const PenaltyBlocks& blocks, bool joint) const {
   if (!gram_.empty()) return false;
+  if (!quadratic_columns_.empty()) return true;
   double columns = n_free(), samples = 0.0, groups = 0.0;
   for (std::int64_t b = 0; b < blocks.size() && joint; ++b) groups += blocks.kappa(b) > 0.0;
   const double n = n_;
@@ -31,7 +32,10 @@ inline void NewtonSystem::assemble_features(const PenaltyBlocks& blocks, const d
   std::vector<std::vector<double>> columns(K_);
   for (int k = 0; k < K_; ++k) {
     factored_[k] = true;
-    scaled_columns(blocks, Xw, k, joint, columns[k]);
+    if (quadratic_columns_.empty())
+      scaled_columns(blocks, Xw, k, joint, columns[k]);
+    else if (K_ > 2 || k == 1)
+      columns[k] = quadratic_columns_;
     double sum = 0.0;
     for (double v : columns[k]) sum += v * v;
     curvature_scale_ = std::max(curvature_scale_, sum / n_);

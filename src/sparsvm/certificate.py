@@ -25,10 +25,10 @@ import numpy as np
 
 from sparsvm.balance import balance
 from sparsvm.dual_gain import Gain, climb, gain_of
+from sparsvm.dual_slope import UNIT as UNIT
+from sparsvm.dual_slope import limit, pulled_inside, slope
 from sparsvm.losses import Floats, Hinge, SmoothLoss
 from sparsvm.problem import Certificate, Problem
-
-UNIT = float(np.finfo(np.float64).eps) / 2.0
 
 
 def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Certificate:
@@ -45,6 +45,12 @@ def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Cert
         dual = problem.dual_at(scores)
     flows = repaired_flows(problem, dual)
     scale, bound = best_scale(problem, flows)
+    if scale < 1.0 and (pulled := pulled_inside(problem, flows)) is not None:
+        if _within_masses(problem):
+            pulled *= _fitting(pulled, problem.mass).min()
+        other_scale, other_bound = best_scale(problem, pulled)
+        if other_bound > bound:
+            flows, scale, bound = pulled, other_scale, other_bound
     if not bound > zero_flow_bound(problem):
         scale, bound = 0.0, zero_flow_bound(problem)
     bound += problem.offset
@@ -124,13 +130,8 @@ def _fitting(flows: Floats, mass: Floats) -> Floats:
 
 def best_scale(problem: Problem, flows: Floats) -> tuple[float, float]:
     """Return the best factor c >= 0 of the flows, and the dual value at c times the flows."""
-    signed = problem.signed_dual(flows)
     gain = gain_of(problem, flows)
-    G = problem.transposed(signed) / problem.alpha
-    outputs = signed[:, 1:] if problem.n_classes == 2 else signed
-    # |computed - exact| of a sum of n products is at most (n + 2) u |x_j|.|y_k|.
-    sizes = np.sqrt(np.sum(outputs * outputs, axis=0))
-    error = np.outer(sizes * ((problem.n + 2) * UNIT / problem.alpha), problem.column_norms)
+    G, error = slope(problem, flows)
     if problem.penalty.is_norm:
         scale = _norm_scale(problem, G, error, gain.peak())
         return scale, (-np.inf if scale < 0.0 else gain.value(scale))
@@ -142,13 +143,8 @@ def zero_flow_bound(problem: Problem) -> float:
     if problem.tilt is None:
         return 0.0
     if problem.penalty.is_norm:
-        return 0.0 if problem.penalty.dual_norm(problem.tilt) <= _limit(problem) else -np.inf
+        return 0.0 if problem.penalty.dual_norm(problem.tilt) <= limit(problem) else -np.inf
     return -problem.alpha * problem.penalty.conjugate(problem.tilt)
-
-
-def _limit(problem: Problem) -> float:
-    """One plus the rounding error of a computed dual norm."""
-    return 1.0 + (problem.penalty.largest_group + 16) * UNIT
 
 
 def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float:
@@ -161,13 +157,13 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
     """
     penalty = problem.penalty
     if problem.tilt is None:
-        norm = penalty.dual_norm(np.abs(G) + error) * _limit(problem)
+        norm = penalty.dual_norm(np.abs(G) + error) * limit(problem)
         return top if norm * top <= 1.0 else 1.0 / norm
     tilt = problem.tilt
 
     def excess(c: float) -> float:
         reduced = np.maximum(np.abs(tilt - c * G) - c * error, 0.0)
-        return penalty.dual_norm(reduced) - _limit(problem)
+        return penalty.dual_norm(reduced) - limit(problem)
 
     low, high = 0.0, top
     at_low, at_high = excess(low), excess(high)
@@ -213,7 +209,7 @@ def _conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> 
         return first, second - alpha * float(np.vdot(active, active)) / (1.0 - rho)
 
     c = climb(derivatives, 1.0, gain.limit) if np.any(G) or gain.peak() > 0.0 else 0.0
-    rounded = (np.abs(point(c)) * penalty.omega + c * error) * _limit(problem)
+    rounded = (np.abs(point(c)) * penalty.omega + c * error) * limit(problem)
     return c, gain.value(c) - alpha * penalty.conjugate(rounded) * (1.0 + 64.0 * UNIT)
 
 

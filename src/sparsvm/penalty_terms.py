@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,6 +267,11 @@ class PenaltyTerms:
         if self.kind == "l1/linf":
             return np.asarray(np.add.reduceat(V, self._starts))
         return _sparse_group_roots(V, self.l1_ratio, self._starts, self._sizes)
+
+    def spread(self, per_group: NDArray[Any]) -> NDArray[Any]:
+        """Give every coefficient the value of its group, in the order of ``group_dual_norms``."""
+        sizes = 1 if self.kind == "l1" else self._sizes
+        return np.asarray(self._unflatten(np.repeat(per_group, sizes)))
 
     def dual_norm(self, G: Floats) -> float:
         """Return the dual norm of G, shape (n_outputs, d): the largest over the groups."""

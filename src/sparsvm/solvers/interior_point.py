@@ -57,12 +57,10 @@ class InteriorPoint(Solver):
         if not problem.penalty.convex:
             return "interior_point solves convex penalties only."
         # K matrices of size n from the side of the samples, or one of at most the size of all
-        # coefficients (and group couplings) from the side of the features; l2 has only the first.
+        # coefficients (and group couplings) from the side of the features.
         n, K = problem.n, problem.n_classes
         columns = problem.n_outputs * (problem.d + 1) + 2 * problem.penalty.n_groups
-        need = 8 * (K + 2) * n**2
-        if problem.penalty.kind != "l2":
-            need = min(need, 8 * (2 * n * columns + columns**2))
+        need = min(8 * (K + 2) * n**2, 8 * (2 * n * columns + columns**2))
         if need > MEMORY_LIMIT:
             return (
                 f"interior_point would need {need / 2**30:.1f} GiB for its factorisations with "

@@ -1,0 +1,98 @@
+r"""The slope of a dual point, and its repair where a tilt lies on the edge of the dual ball.
+
+A dual point is feasible for a norm if the dual norm of :math:`tilt - G/\alpha` is at most 1.
+Scaling the point by a factor below 1 mends what rounding spoilt, except where the tilt itself has
+dual norm 1, as beyond the cap of capped l1: there every factor leaves the slope on the wrong side,
+by 1e-12 or so of it. Where the point is nearly on the edge, G is nearly 0 in those coordinates, and
+a relative change of the flows of the same tiny size makes it 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparsvm.losses import Floats
+
+if TYPE_CHECKING:
+    from sparsvm.problem import Problem
+
+UNIT = float(np.finfo(np.float64).eps) / 2.0
+# Tilts with a dual norm above 1 less this leave the scaling no room.
+EDGE = 1e-6
+# The matrix of the repair has at most this many entries.
+LARGEST = 20_000_000
+
+
+def slope(problem: Problem, flows: Floats) -> tuple[Floats, Floats]:
+    """Return G / alpha and the error bound of each of its entries."""
+    signed = problem.signed_dual(flows)
+    G = problem.transposed(signed) / problem.alpha
+    outputs = signed[:, 1:] if problem.n_classes == 2 else signed
+    # |computed - exact| of a sum of n products is at most (n + 2) u |x_j|.|y_k|.
+    sizes = np.sqrt(np.sum(outputs * outputs, axis=0))
+    error = np.outer(sizes * ((problem.n + 2) * UNIT / problem.alpha), problem.column_norms)
+    return G, error
+
+
+def limit(problem: Problem) -> float:
+    """One plus the rounding error of a computed dual norm."""
+    return 1.0 + (problem.penalty.largest_group + 16) * UNIT
+
+
+def pulled_inside(problem: Problem, flows: Floats) -> Floats | None:
+    """Return flows with slope 0 wherever the edge of a norm was crossed; None where that fails."""
+    penalty, tilt = problem.penalty, problem.tilt
+    if tilt is None or not penalty.is_norm or problem.one_vs_rest:
+        return None
+    on_edge = penalty.group_dual_norms(tilt) > 1.0 - EDGE
+    if not on_edge.any() or not flows.any():
+        return None
+    crossed = np.zeros_like(on_edge)
+    for _ in range(8):
+        G, error = slope(problem, flows)
+        beyond = np.maximum(np.abs(tilt - G) - error, 0.0)
+        violated = on_edge & (penalty.group_dual_norms(beyond) > limit(problem))
+        if not violated.any():
+            return flows
+        crossed |= violated
+        changed = _with_zero_slope(problem, flows, penalty.spread(crossed), G)
+        if changed is None:
+            return None
+        flows = changed
+    return None
+
+
+def _with_zero_slope(problem: Problem, flows: Floats, where: Floats, G: Floats) -> Floats | None:
+    """Change the flows, by least squares in relative terms, to G = 0 in the given coordinates.
+
+    The equalities of the intercept and of unpenalised features stay as they are.
+    """
+    where = np.array(where, dtype=bool)
+    where[:, problem.penalty.free] = True
+    output, feature = np.nonzero(where)
+    sample, cls = np.nonzero(flows)
+    intercepts = np.arange(problem.n_outputs if problem.fit_intercept else 0)
+    outputs = np.concatenate([output, intercepts])
+    if outputs.size * sample.size > LARGEST:
+        return None
+    used, position = np.unique(feature, return_inverse=True)
+    columns = np.asarray(problem.design.gather_columns(used.astype(np.int32)))[:, position]
+    columns = np.hstack([columns, np.ones((problem.n, intercepts.size))])
+    # One equality per column and output: a flow to class k adds there, one from its own subtracts.
+    target = outputs + (problem.n_classes - problem.n_outputs)
+    signs = (cls[:, None] == target) * 1.0 - (problem.y[sample][:, None] == target)
+    rows = (flows[sample, cls][:, None] * signs * columns[sample]).T
+    sizes = np.abs(rows).sum(axis=1)
+    kept = sizes > 0.0
+    residual = np.zeros(outputs.size)
+    residual[: output.size] = -problem.alpha * G[output, feature]
+    change, *_ = np.linalg.lstsq(
+        rows[kept] / sizes[kept, None], residual[kept] / sizes[kept], rcond=None
+    )
+    if not np.all(np.abs(change) < 0.5):
+        return None
+    mended = flows.copy()
+    mended[sample, cls] *= 1.0 + change
+    return mended
