@@ -7,7 +7,7 @@ import sys
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsvm import SparseSVC
+from sparsvm import SparseSVC, SparseSVCCV
 
 PENALTIES = ["l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"]
 NOT_CONVEX = [("hinge", "l0"), ("hinge", "capped_l1"), ("ramp", "l0"), ("ramp", "capped_l1")]
@@ -17,6 +17,13 @@ NOT_CONVEX = [("hinge", "l0"), ("hinge", "capped_l1"), ("ramp", "l0"), ("ramp", 
 @pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
 @parametrize_with_checks([SparseSVC(penalty=penalty) for penalty in PENALTIES])
 def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+@parametrize_with_checks([SparseSVCCV(n_alphas=4, eps=0.1, cv=3)])
+def test_scikit_learn_check_of_cross_validation(estimator, check):
     check(estimator)
 
 

@@ -2,6 +2,7 @@
 
 from sparsvm import losses, penalties, solvers
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
+from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.path import alpha_max, svm_path
 
 __version__ = "0.1.0"
@@ -9,6 +10,7 @@ __all__ = [
     "ConstrainedSparseSVC",
     "MaxMarginSVC",
     "SparseSVC",
+    "SparseSVCCV",
     "alpha_max",
     "losses",
     "penalties",

@@ -199,13 +199,16 @@ def svm_path(
         verbose=verbose,
     )
     steps, grid = first_steps(problem, solver, control, alphas, n_alphas, eps)
+    return follow(data, steps, grid, tolerance(tol, data.dtype))
+
+
+def follow(data: TrainingSet, steps: Continuation, grid: Floats, tol: float) -> SVMPath:
+    """Solve at every alpha of the decreasing grid and keep what the user is shown."""
     points: list[_Point] = []
     seconds: list[float] = []
     for alpha in grid:
         began = time.perf_counter()
-        solution = presented(
-            steps.at(alpha), steps.solve(alpha), data.dtype, tolerance(tol, data.dtype)
-        )
+        solution = presented(steps.at(alpha), steps.solve(alpha), data.dtype, tol)
         points.append(_Point.of(solution, data.dtype, points[-1] if points else None))
         seconds.append(time.perf_counter() - began)
     return _gathered(grid, points, seconds, data.classes)
@@ -222,31 +225,37 @@ def first_steps(
     """Return the grid of alphas and a continuation that is ready at its upper end."""
     steps = Continuation(problem, solver, control)
     if alphas is not None:
-        grid = _checked_grid(alphas)
+        grid = checked_grid(alphas)
         if problem.penalty.l1_ratio > 0.0 or problem.penalty.is_norm:
             steps.begin_at_zero(quick_bound(problem))
         return steps, grid
-    if n_alphas < 1 or not 0.0 < eps < 1.0:
-        raise ValueError(
-            f"A grid of alphas needs n_alphas of at least 1 and eps between 0 and 1; got "
-            f"n_alphas={n_alphas!r} and eps={eps!r}."
-        )
     largest = largest_alpha(problem)
-    if not np.isfinite(largest.value):
-        raise ValueError(
-            f"The penalty {problem.penalty.kind!r} leaves no weight at zero, so that there is no "
-            "largest alpha to begin with. Give alphas."
-        )
+    grid = grid_below(largest.value, problem, n_alphas, eps)
     if largest.value == 0.0:
         raise ValueError(
             "Zero weights are optimal for every alpha (alpha_max is 0): no feature lowers the "
             "loss. There is no path to follow; check the features and the labels."
         )
     steps.begin_at_zero(largest)
-    return steps, largest.value * np.logspace(0.0, np.log10(eps), n_alphas)
+    return steps, grid
 
 
-def _checked_grid(alphas: ArrayLike) -> Floats:
+def grid_below(largest: float, problem: Problem, n_alphas: int, eps: float) -> Floats:
+    """Return ``n_alphas`` values from ``largest`` to ``eps`` times it, evenly in the logarithm."""
+    if n_alphas < 1 or not 0.0 < eps < 1.0:
+        raise ValueError(
+            f"A grid of alphas needs n_alphas of at least 1 and eps between 0 and 1; got "
+            f"n_alphas={n_alphas!r} and eps={eps!r}."
+        )
+    if not np.isfinite(largest):
+        raise ValueError(
+            f"The penalty {problem.penalty.kind!r} leaves no weight at zero, so that there is no "
+            "largest alpha to begin with. Give alphas."
+        )
+    return largest * np.logspace(0.0, np.log10(eps), n_alphas)
+
+
+def checked_grid(alphas: ArrayLike) -> Floats:
     grid = np.array(alphas, dtype=np.float64).reshape(-1)
     if grid.size == 0 or not np.all(np.isfinite(grid)) or np.any(grid <= 0.0):
         raise ValueError(f"alphas must be positive, finite numbers, at least one; got {alphas!r}.")
@@ -320,15 +329,22 @@ def read_problem(
     """Read the data as an estimator would."""
     model = SparseSVC(loss, penalty, fit_intercept=fit_intercept, class_weight=class_weight)
     model._validate_params()
+    return model_problem(model, X, y, sample_weight, sample_margin)
+
+
+def model_problem(
+    model: SparseSVC, X: Any, y: Any, sample_weight: Any, sample_margin: Any
+) -> tuple[TrainingSet, Problem]:
+    """Return the training set and the convex problem that ``model.fit`` would solve."""
     data = read_training_set(
         model,
         X,
         y,
         sample_weight=sample_weight,
         sample_margin=sample_margin,
-        class_weight=class_weight,
+        class_weight=model.class_weight,
     )
-    problem = model._problem(data, as_loss(loss), as_penalty(penalty))
+    problem = model._problem(data, as_loss(model.loss), as_penalty(model.penalty))
     require_convex(problem)
     return data, problem
 

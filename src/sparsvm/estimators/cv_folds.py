@@ -1,0 +1,130 @@
+"""One fold of a cross-validation: a path on its training part, scores on its test part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sparsvm.estimators.presenting import inner_tolerance, tolerance
+from sparsvm.estimators.sparse_svc import SparseSVC
+from sparsvm.losses import Floats
+from sparsvm.path import first_steps, follow, model_problem
+from sparsvm.problem import Control
+
+# The score of a class that the training part of a fold lacks: never the largest.
+_NEVER = 1e30
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """What every fold of every candidate needs to know.
+
+    Attributes
+    ----------
+    X, y : validated samples and labels
+    weight : ndarray of shape (n_samples,)
+    margin : ndarray of shape (n_samples,) or None
+    classes : ndarray
+        All labels of positive weight.
+    scorer : callable
+    score_params : dict
+        Arrays for the scorer, one value for every sample.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    weight: Floats
+    margin: Floats | None
+    classes: NDArray[Any]
+    scorer: Any
+    score_params: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldResult:
+    """Scores and numbers of features along the path of one fold."""
+
+    scores: Floats
+    n_selected: NDArray[np.int64]
+    n_short: int
+    """Points that missed the tolerance."""
+
+
+def run_fold(
+    shared: Fold, model: SparseSVC, grid: Floats, train: NDArray[Any], test: NDArray[Any]
+) -> FoldResult:
+    """Follow the path on the training rows and score every point of it on the test rows.
+
+    Rows outside the training part get weight zero, which leaves them out without a copy of X.
+    """
+    weight = shared.weight * np.bincount(train, minlength=shared.weight.size)
+    X_test, y_test = shared.X[test], shared.y[test]
+    params = {name: values[test] for name, values in shared.score_params.items()}
+
+    def scored(classes: NDArray[Any], coef: Any, intercept: Floats) -> float:
+        fitted = _fitted(model, shared, classes, coef, intercept)
+        return float(shared.scorer(fitted, X_test, y_test, **params))
+
+    present = np.unique(shared.y[weight > 0])
+    if present.size < 2:
+        nothing = sp.csr_matrix((1, shared.X.shape[1]))
+        score = scored(present, nothing, np.zeros(1))
+        n_selected = np.zeros(grid.size, dtype=np.int64)
+        return FoldResult(np.full(grid.size, score), n_selected, 0)
+
+    data, problem = model_problem(model, shared.X, shared.y, weight, shared.margin)
+    control = Control(
+        tol=inner_tolerance(model.tol, data.dtype),
+        max_iter=model.max_iter,
+        n_jobs=model.n_jobs,
+        random_state=model.random_state,
+    )
+    steps, grid = first_steps(problem, model.solver, control, grid, grid.size, 0.5)
+    path = follow(data, steps, grid, tolerance(model.tol, data.dtype))
+    scores = np.empty(grid.size)
+    for t, coef in enumerate(path.coefs):
+        same = t > 0 and coef is path.coefs[t - 1]
+        if same and np.array_equal(path.intercepts[t], path.intercepts[t - 1]):
+            scores[t] = scores[t - 1]
+        else:
+            scores[t] = scored(path.classes, coef, path.intercepts[t])
+    n_short = sum(status != "optimal" for status in path.statuses)
+    return FoldResult(scores, path.n_selected, n_short)
+
+
+def _fitted(
+    model: SparseSVC, shared: Fold, classes: NDArray[Any], coef: Any, intercept: Floats
+) -> SparseSVC:
+    """Return a fitted model of all classes; one that the fold lacks is never predicted."""
+    if classes.size < shared.classes.size:
+        coef, intercept = _with_all_classes(shared.classes, classes, coef, intercept)
+    fitted: SparseSVC = clone(model)
+    fitted.classes_ = shared.classes
+    fitted.coef_ = coef
+    fitted.intercept_ = intercept
+    fitted.n_features_in_ = shared.X.shape[1]
+    return fitted
+
+
+def _with_all_classes(
+    all_classes: NDArray[Any], classes: NDArray[Any], coef: Any, intercept: Floats
+) -> tuple[Any, Floats]:
+    position = np.searchsorted(all_classes, classes)
+    if classes.size == 2:
+        # One row stands for the difference of two; the first class has the score zero.
+        coef = sp.vstack([sp.csr_matrix((1, coef.shape[1])), coef])
+        intercept = np.concatenate([[0.0], intercept])
+    if all_classes.size == 2:
+        return coef, np.array([_NEVER if position[0] == 1 else -_NEVER])
+    rows = sp.csr_matrix(
+        (np.ones(classes.size), (position, np.arange(classes.size))),
+        shape=(all_classes.size, classes.size),
+    )
+    full = np.full(all_classes.size, -_NEVER)
+    full[position] = intercept
+    return (rows @ coef).tocsr(), full

@@ -1,0 +1,276 @@
+"""SparseSVCCV: the scores are those of separate fits, and the choice follows its rule."""
+
+import builtins
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
+
+from sparsvm import SparseSVC, SparseSVCCV, alpha_max
+from sparsvm.losses import Hinge
+from sparsvm.penalties import L1, GroupL2, SparseGroup
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.standard_normal((60, 40))
+    X[:, :4] += 1.2 * rng.standard_normal((3, 4))[y]
+    return X, y
+
+
+def quick(**options):
+    return SparseSVCCV(**{"n_alphas": 8, "eps": 0.05, "cv": 3, **options})
+
+
+@pytest.mark.parametrize("penalty", [L1(), GroupL2()], ids=str)
+def test_the_scores_are_those_of_separate_fits(data, penalty):
+    X, y = data
+    model = quick(penalty=penalty, tol=1e-8).fit(X, y)
+    assert model.scores_.shape == model.n_selected_.shape == (8, 3)
+    for t in (1, 4, 7):
+        separate = SparseSVC(penalty=penalty, alpha=model.alphas_[t], tol=1e-8)
+        expected = cross_val_score(separate, X, y, cv=StratifiedKFold(3))
+        np.testing.assert_allclose(model.scores_[t], expected)
+
+
+def test_the_model_is_fitted_on_all_samples_at_the_chosen_alpha(data):
+    X, y = data
+    model = quick().fit(X, y)
+    assert model.alphas_[0] == pytest.approx(alpha_max(X, y), rel=1e-9)
+    assert model.alpha_ in model.alphas_
+    assert model.best_params_ == {"alpha": model.alpha_}
+    again = SparseSVC(alpha=model.alpha_).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    np.testing.assert_array_equal(model.selected_features_, again.selected_features_)
+    assert model.dual_gap_ <= 1e-4
+    assert model.score(X, y) == accuracy_score(y, model.predict(X))
+
+
+def test_best_takes_the_largest_alpha_of_the_best_mean_and_1se_a_larger_one(data):
+    X, y = data
+    best, sparser = quick(n_alphas=20).fit(X, y), quick(n_alphas=20, rule="1se").fit(X, y)
+    means = best.scores_.mean(axis=1)
+    t = int(np.flatnonzero(best.alphas_ == best.alpha_)[0])
+    assert means[t] == means.max() == best.best_score_
+    assert np.all(means[:t] < means[t])
+    error = best.scores_[t].std(ddof=1) / np.sqrt(3)
+    s = int(np.flatnonzero(sparser.alphas_ == sparser.alpha_)[0])
+    assert s <= t
+    assert means[s] >= means[t] - error
+    assert np.all(means[:s] < means[t] - error)
+
+
+def test_parameters_of_penalty_and_loss_are_chosen_together_with_alpha(data):
+    X, y = data
+    grid = {"penalty__l1_ratio": [0.1, 0.9], "loss__margin": [1.0, 2.0]}
+    model = quick(penalty="sparse_group", param_grid=grid).fit(X, y)
+    assert model.cv_results_["scores"].shape == (4, 8, 3)
+    assert model.cv_results_["alphas"].shape == (4, 8)
+    assert set(model.best_params_) == {"alpha", "penalty__l1_ratio", "loss__margin"}
+    means = model.cv_results_["scores"].mean(axis=2)
+    assert model.best_score_ == means.max()
+    chosen = SparseSVC(
+        Hinge(margin=model.best_params_["loss__margin"]),
+        SparseGroup(l1_ratio=model.best_params_["penalty__l1_ratio"]),
+        alpha=model.alpha_,
+    )
+    np.testing.assert_array_equal(model.coef_, chosen.fit(X, y).coef_)
+
+
+def test_whole_penalties_may_be_compared(data):
+    X, y = data
+    model = quick(param_grid={"penalty": ["l1", "l1/l2", GroupL2(groups=4)]}).fit(X, y)
+    assert len(model.cv_results_["params"]) == 3
+    with pytest.raises(ValueError, match="param_grid may vary"):
+        quick(param_grid={"tol": [1e-3]}).fit(X, y)
+
+
+def test_weights_enter_fits_scores_and_alphas(data):
+    X, y = data
+    rng = np.random.default_rng(1)
+    weight = rng.uniform(0.1, 3.0, y.size)
+    model = quick(tol=1e-8).fit(X, y, sample_weight=weight)
+    assert model.alphas_[0] == pytest.approx(alpha_max(X, y, sample_weight=weight), rel=1e-9)
+    for f, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
+        fold = SparseSVC(alpha=model.alphas_[4], tol=1e-8)
+        fold.fit(X[train], y[train], sample_weight=weight[train])
+        expected = accuracy_score(y[test], fold.predict(X[test]), sample_weight=weight[test])
+        assert model.scores_[4, f] == pytest.approx(expected)
+    again = SparseSVC(alpha=model.alpha_, tol=1e-8).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+def test_weightless_samples_leave_no_trace(data):
+    X, y = data
+    X2, y2 = np.vstack([X, X[:9] + 5.0]), np.concatenate([y, (y[:9] + 1) % 3])
+    weight = np.concatenate([np.ones(60), np.zeros(9)])
+    splits = list(StratifiedKFold(3).split(X, y))
+    with_zeros = [(np.append(train, np.arange(60, 69)), test) for train, test in splits]
+    a = quick(cv=splits).fit(X, y)
+    b = quick(cv=with_zeros).fit(X2, y2, sample_weight=weight)
+    np.testing.assert_allclose(a.alphas_, b.alphas_)
+    np.testing.assert_array_equal(a.scores_, b.scores_)
+
+
+def test_a_fold_without_a_class_is_tolerated(data):
+    X, y = data
+    y = y.copy()
+    y[y == 2] = 0
+    y[5] = 2
+    with np.errstate(all="raise"):
+        model = quick(cv=KFold(4)).fit(X, y)
+    assert np.isfinite(model.scores_).all()
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+    # The lonely sample's class cannot be predicted where it is left out.
+    fold = [5 in test for _, test in KFold(4).split(X)].index(True)
+    assert np.all(model.scores_[:, fold] <= 14 / 15)
+
+
+def test_a_fold_with_one_class_predicts_it(data):
+    X, y = data
+    y = (y > 0).astype(int)
+    ones, rest = np.flatnonzero(y == 1)[:10], np.arange(0, 60, 2)
+    splits = [(ones, np.arange(60)), (np.arange(60), rest)]
+    model = quick(cv=splits).fit(X, y)
+    np.testing.assert_allclose(model.scores_[:, 0], y.mean())
+
+
+def test_scorers_see_decision_values_of_all_classes(data):
+    X, y = data
+
+    def columns(estimator, X, y):
+        return float(estimator.decision_function(X).shape[1])
+
+    lonely = y.copy()
+    lonely[lonely == 2] = 0
+    lonely[5] = 2
+    model = quick(scoring=columns, cv=KFold(4)).fit(X, lonely)
+    assert np.all(model.scores_ == 3)
+
+
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "f1_macro", make_scorer(accuracy_score)])
+def test_any_scorer_and_splitter_serves(data, scoring):
+    X, y = data
+    groups = np.arange(60) // 5
+    model = quick(scoring=scoring, cv=GroupKFold(4)).fit(X, y, groups=groups)
+    assert model.scores_.shape == (8, 4)
+    assert model.n_splits_ == 4
+    with pytest.raises(TypeError, match="metadata routing"):
+        quick().fit(X, y, colour=groups)
+
+
+def test_folds_in_parallel_change_nothing(data):
+    X, y = data
+    one, two = quick().fit(X, y), quick(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.scores_, two.scores_)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_without_refit_there_are_scores_and_no_model(data):
+    X, y = data
+    model = quick(refit=False).fit(X, y)
+    assert model.alpha_ in model.alphas_
+    assert not hasattr(model, "coef_")
+    with pytest.raises(AttributeError, match="not fitted"):
+        model.predict(X)
+
+
+def test_sparse_data_frames_and_names_of_classes(data):
+    X, y = data
+    labels = np.array(["x", "y", "z"])[y]
+    frame = pd.DataFrame(X, columns=[f"gene {j}" for j in range(40)])
+    plain, framed = quick().fit(X, y), quick().fit(frame, labels)
+    np.testing.assert_array_equal(plain.scores_, framed.scores_)
+    assert framed.feature_names_in_[3] == "gene 3"
+    assert set(framed.predict(frame)) <= {"x", "y", "z"}
+    sparse = quick().fit(sp.csr_matrix(X), y)
+    np.testing.assert_allclose(plain.scores_, sparse.scores_)
+
+
+def test_given_alphas_are_used_as_they_are(data):
+    X, y = data
+    model = quick(alphas=[0.01, 0.1, 10.0]).fit(X, y)
+    np.testing.assert_array_equal(model.alphas_, [10.0, 0.1, 0.01])
+    assert np.all(model.n_selected_[0] == 0)
+    l2 = quick(penalty="l2", alphas=[0.1, 0.01]).fit(X, y)
+    assert np.all(l2.n_selected_ == 40)
+
+
+def test_cross_validation_where_no_feature_helps_warns_of_zero_weights():
+    X, y = np.ones((30, 3)), np.arange(30) % 2
+    with pytest.warns(UserWarning, match="Every weight is zero"):
+        model = quick().fit(X, y)
+    assert not model.coef_.any()
+
+
+def test_points_that_missed_the_tolerance_are_told(data):
+    X, y = data
+    with pytest.warns(Warning, match="did not reach the tolerance"):
+        quick(max_iter=1, n_alphas=3).fit(X, y)
+
+
+def test_progress_is_shown_with_rich_and_without(data, capsys, monkeypatch):
+    X, y = data
+    quick(verbose=True, n_alphas=3).fit(X, y)
+    assert "3/3" in capsys.readouterr().out
+    real = builtins.__import__
+
+    def without_rich(name, *args, **kwargs):
+        if name.startswith("rich"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_rich)
+    quick(verbose=True, n_alphas=3, param_grid={"penalty": ["l1"]}).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[-1].startswith("cross-validation: fold 3/3")
+    assert "penalty='l1'" in lines[-1]
+
+
+def test_a_failing_fit_leaves_the_estimator_as_it_was(data):
+    X, y = data
+    model = quick().fit(X, y)
+    before = pickle.dumps(model.scores_)
+
+    def broken(estimator, X, y):
+        raise RuntimeError("the scorer is out of order")
+
+    model.set_params(scoring=broken)
+    with pytest.raises(RuntimeError, match="out of order"):
+        model.fit(X[:, :5], y)
+    assert pickle.dumps(model.scores_) == before
+    assert model.n_features_in_ == 40
+
+
+def test_clone_and_pickle(data):
+    X, y = data
+    model = quick(penalty=GroupL2(groups=2)).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+    assert not hasattr(clone(model), "coef_")
+    assert clone(model).get_params()["penalty__groups"] == 2
+
+
+def test_metadata_routing_reaches_splitter_and_scorer(data):
+    X, y = data
+    weight = np.random.default_rng(2).uniform(0.5, 2.0, y.size)
+    groups = np.arange(60) // 5
+    plain = quick(cv=GroupKFold(3)).fit(X, y, sample_weight=weight, groups=groups)
+    with config_context(enable_metadata_routing=True):
+        routed = quick(cv=GroupKFold(3))
+        routed.fit(X, y, sample_weight=weight, groups=groups)
+        np.testing.assert_array_equal(plain.scores_, routed.scores_)
+        deaf = make_scorer(accuracy_score).set_score_request(sample_weight=False)
+        unweighted = quick(cv=GroupKFold(3), scoring=deaf)
+        unweighted.fit(X, y, sample_weight=weight, groups=groups)
+        assert not np.array_equal(unweighted.scores_, routed.scores_)
