@@ -42,6 +42,22 @@ inline void check_size(const char* what, int64_t found, const char* against, int
                               std::to_string(expected) + "; the two must agree.");
 }
 
+inline void check_shape(const char* what, const Input<double, 2>& array, int64_t n, int64_t m) {
+  if (rows(array) == n && columns(array) == m) return;
+  throw std::invalid_argument(std::string(what) + " has shape (" + std::to_string(rows(array)) +
+                              ", " + std::to_string(columns(array)) + ") but must have shape (" +
+                              std::to_string(n) + ", " + std::to_string(m) + ").");
+}
+
+/// Class numbers must lie in 0 .. classes - 1.
+inline void check_labels(const Input<std::int32_t, 1>& y, int64_t classes) {
+  for (int64_t i = 0; i < length(y); ++i) {
+    if (y.data()[i] >= 0 && y.data()[i] < classes) continue;
+    throw std::invalid_argument("y[" + std::to_string(i) + "] is " + std::to_string(y.data()[i]) +
+                                ", outside the " + std::to_string(classes) + " classes.");
+  }
+}
+
 /// Indices are int32 inside the core.
 inline void check_countable(int64_t count, const char* what) {
   constexpr int64_t limit = std::numeric_limits<std::int32_t>::max();

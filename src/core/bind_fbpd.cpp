@@ -24,13 +24,6 @@ using Vector = Input<double, 1>;
 using Matrix = Input<double, 2>;
 using Integers = Input<std::int32_t, 1>;
 
-void check_shape(const char* what, const Matrix& array, int64_t n, int64_t m) {
-  if (rows(array) == n && columns(array) == m) return;
-  throw std::invalid_argument(std::string(what) + " has shape (" + std::to_string(rows(array)) +
-                              ", " + std::to_string(columns(array)) + ") but must have shape (" +
-                              std::to_string(n) + ", " + std::to_string(m) + ").");
-}
-
 /// The method together with the arrays that it points into.
 class FbpdRun {
  public:
@@ -50,13 +43,7 @@ class FbpdRun {
     }
     check_size("groups has", length(groups), "the design's number of features is", d_);
     check_size("omega has", length(omega), "the design's number of features is", d_);
-    for (int64_t i = 0; i < n_; ++i) {
-      if (y.data()[i] < 0 || y.data()[i] >= classes_) {
-        throw std::invalid_argument("y[" + std::to_string(i) + "] is " +
-                                    std::to_string(y.data()[i]) + ", outside the " +
-                                    std::to_string(classes_) + " classes.");
-      }
-    }
+    check_labels(y, classes_);
     const FbpdProblem problem{&design,
                               y_.data(),
                               mass_.data(),

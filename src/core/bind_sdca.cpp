@@ -24,13 +24,6 @@ using Vector = Input<double, 1>;
 using Matrix = Input<double, 2>;
 using Integers = Input<std::int32_t, 1>;
 
-void check_shape(const char* what, const Matrix& array, int64_t n, int64_t m) {
-  if (rows(array) == n && columns(array) == m) return;
-  throw std::invalid_argument(std::string(what) + " has shape (" + std::to_string(rows(array)) +
-                              ", " + std::to_string(columns(array)) + ") but must have shape (" +
-                              std::to_string(n) + ", " + std::to_string(m) + ").");
-}
-
 void check_numbers(const char* what, const Integers& array, int64_t limit) {
   for (int64_t i = 0; i < length(array); ++i) {
     if (array.data()[i] >= 0 && array.data()[i] < limit) continue;

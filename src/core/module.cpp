@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   m.doc() = "C++ kernels of sparsvm.";
   sparsvm::bind_design(m);
   sparsvm::bind_interior_point(m);
+  sparsvm::bind_multiplier_newton(m);
   sparsvm::bind_prox(m);
   sparsvm::bind_fbpd(m);
   sparsvm::bind_sdca(m);

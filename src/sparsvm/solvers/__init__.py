@@ -10,6 +10,7 @@ from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.interior_point import InteriorPoint
+from sparsvm.solvers.newton import Newton
 from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
 from sparsvm.solvers.sdca import SDCA
 from sparsvm.solvers.threads import blas_threads
@@ -26,6 +27,7 @@ __all__ = [
     "Chain",
     "ForwardBackward",
     "InteriorPoint",
+    "Newton",
     "Solver",
     "SpaRSA",
     "Stage",

@@ -11,13 +11,15 @@ from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.interior_point import InteriorPoint
+from sparsvm.solvers.newton import Newton
 from sparsvm.solvers.sdca import SDCA
 
 if TYPE_CHECKING:
     from sparsvm.problem import Control, Problem
 
 SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (InteriorPoint, SDCA, FBPD, DCA, FISTA, ForwardBackward, SpaRSA)
+    kind.name: kind
+    for kind in (InteriorPoint, SDCA, Newton, FBPD, DCA, FISTA, ForwardBackward, SpaRSA)
 }
 
 

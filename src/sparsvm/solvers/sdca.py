@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.losses import Floats, Hinge
-from sparsvm.problem import Certificate, Control, History, Problem, Solution, Start
+from sparsvm.losses import Hinge
+from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.best import Best, on_simplices
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 
@@ -80,7 +81,7 @@ class SDCA(Solver):
         with blas_threads(control.n_jobs or 1):
             method = self._method(problem, control)
             _set_start(method, problem, start)
-            best = _Best(problem, method)
+            best = Best(problem, method)
             stalled = self._iterate(method, best, control.tol, limit)
             return Solution.certify(
                 problem,
@@ -95,7 +96,7 @@ class SDCA(Solver):
                 status_if_not="stalled" if stalled else "max_iter",
             )
 
-    def _iterate(self, method: Any, best: _Best, tol: float, limit: int) -> bool:
+    def _iterate(self, method: Any, best: Best, tol: float, limit: int) -> bool:
         """Sweep and certify until the certificate holds; True if that became hopeless."""
         target, mark, gap_at_mark, standing = 0.8 * tol, 1000, np.inf, 0
         while method.sweeps < limit and not best.within(tol):
@@ -158,57 +159,9 @@ def _set_start(method: Any, problem: Problem, start: Start | None) -> None:
     if start is None:
         start = Start(np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs))
     intercept = start.intercept if problem.fit_intercept else np.zeros(problem.n_outputs)
-    dual = None if start.dual is None else _on_simplices(problem, start.dual) / problem.alpha
+    dual = None if start.dual is None else on_simplices(problem, start.dual) / problem.alpha
     method.start(
         np.ascontiguousarray(start.coef.T, dtype=np.float64),
         np.ascontiguousarray(intercept, dtype=np.float64),
         dual,
     )
-
-
-def _on_simplices(problem: Problem, dual: Floats) -> Floats:
-    """Return the dual with rows that are not negative and sum to their masses."""
-    rows = np.maximum(np.asarray(dual, dtype=np.float64), 0.0)
-    rows[np.arange(problem.n), problem.y] = 0.0
-    totals = rows.sum(axis=1)
-    over = totals > problem.mass
-    rows[over] *= (problem.mass[over] / totals[over])[:, None]
-    rows[np.arange(problem.n), problem.y] = np.maximum(problem.mass - rows.sum(axis=1), 0.0)
-    return rows
-
-
-class _Best:
-    """The best primal and the best dual point seen so far, certified."""
-
-    coef: Floats
-    intercept: Floats
-    dual: Floats
-
-    def __init__(self, problem: Problem, method: Any) -> None:
-        self.problem = problem
-        self.method = method
-        self.objective, self.bound, self.floor = np.inf, -np.inf, 0.0
-        self.look()
-
-    @property
-    def gap(self) -> float:
-        return max(self.objective - self.bound, 0.0)
-
-    def within(self, tol: float) -> bool:
-        return self.gap <= max(tol * abs(self.objective), self.floor)
-
-    def look(self) -> Certificate:
-        """Certify the present point of the method and keep what is better than before."""
-        problem = self.problem
-        weights, intercept, dual = self.method.point()
-        coef = np.ascontiguousarray(weights.T)
-        if problem.n_outputs > 1:
-            # Shifting all classes alike changes no difference of scores.
-            intercept = intercept - intercept.mean()
-        proof = problem.certificate(coef, intercept, dual * problem.alpha)
-        if proof.objective < self.objective:
-            self.coef, self.intercept = coef, intercept
-            self.objective, self.floor = proof.objective, proof.floor
-        if proof.dual_objective > self.bound:
-            self.dual, self.bound = proof.dual, proof.dual_objective
-        return proof

@@ -1,0 +1,194 @@
+// The Hessian of the augmented hinge: a sum over the samples at which classes are tied.
+//
+//   H_(j,k),(j',k') = Σ_i c_i x_ij x_ij' J_i[k,k'],     J_i = diag(on_i) - on_i on_iᵀ/|on_i|
+//
+// Only tied samples, and of them only the classes on, enter. The columns are scaled and may end
+// with one of ones for the intercept. Samples are gathered by panels, so that no copy of the data
+// is ever held; a panel that holds all of them is kept for the next product.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "augmented_hinge.hpp"
+#include "blas.hpp"
+#include "design.hpp"
+
+namespace sparsvm {
+
+class TiedSamples {
+ public:
+  /// Doubles gathered at a time.
+  static constexpr int64_t capacity = int64_t{1} << 22;
+
+  TiedSamples(const Design& design, const HingeTerms& terms) : design_(&design), t_(terms) {}
+
+  /// Find the tied samples of Y (n x K).
+  void find(const double* Y, double gain) {
+    samples_.clear();
+    on_.clear();
+    weight_.clear();
+    share_.clear();
+    const int64_t K = t_.classes;
+    for (int64_t i = 0; i < t_.n; ++i) {
+      int64_t count = 0;
+      for (int64_t k = 0; k < K; ++k) count += Y[i * K + k] > 0.0;
+      if (count < 2) continue;
+      samples_.push_back(i);
+      weight_.push_back(gain * t_.lam[i]);
+      share_.push_back(1.0 / static_cast<double>(count));
+      for (int64_t k = K - t_.outputs(); k < K; ++k) on_.push_back(Y[i * K + k] > 0.0);
+    }
+    kept_ = false;
+  }
+
+  int64_t count() const { return static_cast<int64_t>(samples_.size()); }
+
+  /// Σ_i c_i J_i[k,k] of every output, the scale of the diagonal.
+  std::vector<double> diagonal_mass() const {
+    std::vector<double> mass(static_cast<std::size_t>(t_.outputs()), 0.0);
+    for (int64_t i = 0; i < count(); ++i) {
+      for (int64_t k = 0; k < t_.outputs(); ++k) {
+        if (on(i, k)) mass[k] += weight_[i] * (1.0 - share_[i]);
+      }
+    }
+    return mass;
+  }
+
+  /// The columns that the following calls are about; scale multiplies each.
+  void set_columns(std::vector<int32_t> features, std::vector<double> scale, bool intercept) {
+    features_ = std::move(features);
+    scale_ = std::move(scale);
+    intercept_ = intercept;
+    kept_ = false;
+  }
+  int64_t columns() const { return static_cast<int64_t>(features_.size()) + intercept_; }
+
+  /// out (columns x outputs) = H V, V of the same shape.
+  template <typename Poll>
+  void product(const double* V, double* out, Poll poll) {
+    const int m = static_cast<int>(columns()), q = static_cast<int>(t_.outputs());
+    std::fill(out, out + static_cast<int64_t>(m) * q, 0.0);
+    for_each_panel([&](int64_t first, int64_t rows, const double* X) {
+      scores_.resize(static_cast<std::size_t>(rows * q));
+      gemm('N', 'N', q, static_cast<int>(rows), m, 1.0, V, q, X, m, 0.0, scores_.data(), q);
+      for (int64_t i = 0; i < rows; ++i) apply(first + i, scores_.data() + i * q);
+      gemm('N', 'T', q, m, static_cast<int>(rows), 1.0, scores_.data(), q, X, m, 1.0, out, q);
+      poll();
+    });
+  }
+
+  /// Add H over the listed coordinates to the lower triangle of `out` (size x size, column-major):
+  /// coordinates of output k are its columns lists[k], and come at offset[k].
+  template <typename Poll>
+  void assemble(const std::vector<std::vector<int32_t>>& lists, const std::vector<int64_t>& offset,
+                double* out, int64_t size, Poll poll) {
+    for_each_panel([&](int64_t first, int64_t rows, const double* X) {
+      for (int64_t k = 0; k < t_.outputs(); ++k) {
+        for (int64_t l = 0; l <= k; ++l) add_pair(k, l, first, rows, X, lists, offset, out, size);
+        poll();
+      }
+    });
+  }
+
+  /// The same for one output alone.
+  template <typename Poll>
+  void assemble_output(int64_t k, const std::vector<std::vector<int32_t>>& lists, double* out,
+                       int64_t size, Poll poll) {
+    const std::vector<int64_t> offset(static_cast<std::size_t>(t_.outputs()), 0);
+    for_each_panel([&](int64_t first, int64_t rows, const double* X) {
+      add_pair(k, k, first, rows, X, lists, offset, out, size);
+      poll();
+    });
+  }
+
+ private:
+  bool on(int64_t i, int64_t k) const { return on_[i * t_.outputs() + k] != 0; }
+
+  /// s <- c J s for one sample.
+  void apply(int64_t i, double* s) const {
+    double sum = 0.0;
+    for (int64_t k = 0; k < t_.outputs(); ++k) sum += on(i, k) ? s[k] : 0.0;
+    const double mean = share_[i] * sum;
+    for (int64_t k = 0; k < t_.outputs(); ++k) s[k] = on(i, k) ? weight_[i] * (s[k] - mean) : 0.0;
+  }
+
+  template <typename Visit>
+  void for_each_panel(Visit visit) {
+    const int64_t m = columns();
+    if (m == 0 || count() == 0) return;
+    const int64_t tall = std::max<int64_t>(1, std::min(count(), capacity / m));
+    block_.resize(static_cast<std::size_t>(tall * m));
+    for (int64_t first = 0; first < count(); first += tall) {
+      const int64_t rows = std::min(tall, count() - first);
+      if (!kept_) gather(first, rows);
+      kept_ = rows == count();
+      visit(first, rows, static_cast<const double*>(block_.data()));
+    }
+  }
+
+  void gather(int64_t first, int64_t rows) {
+    const auto width = static_cast<int64_t>(features_.size()), m = columns();
+    for (int64_t i = 0; i < rows; ++i) {
+      double* row = block_.data() + i * m;
+      design_->sample(samples_[first + i], features_.data(), width, row);
+      if (intercept_) row[width] = 1.0;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < m; ++j) block_[i * m + j] *= scale_[j];
+    }
+  }
+
+  static double* pack(const double* x, const std::vector<int32_t>& list, double factor,
+                      double* to) {
+    for (const int32_t j : list) *to++ = factor * x[j];
+    return to;
+  }
+
+  /// The part of H between outputs k and l from the samples of a panel at which both are on.
+  void add_pair(int64_t k, int64_t l, int64_t first, int64_t rows, const double* X,
+                const std::vector<std::vector<int32_t>>& lists, const std::vector<int64_t>& offset,
+                double* out, int64_t size) {
+    const int height = static_cast<int>(lists[k].size()), width = static_cast<int>(lists[l].size());
+    if (height == 0 || width == 0) return;
+    left_.resize(static_cast<std::size_t>(rows * height));
+    right_.resize(static_cast<std::size_t>(rows * width));
+    double *left = left_.data(), *right = right_.data();
+    int found = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t i = first + r;
+      if (!on(i, k) || !on(i, l)) continue;
+      ++found;
+      const double* x = X + r * columns();
+      if (k == l) {
+        left = pack(x, lists[k], std::sqrt(weight_[i] * (1.0 - share_[i])), left);
+      } else {
+        left = pack(x, lists[k], -weight_[i] * share_[i], left);
+        right = pack(x, lists[l], 1.0, right);
+      }
+    }
+    if (found == 0) return;
+    double* block = out + offset[l] * size + offset[k];
+    const int stride = static_cast<int>(size);
+    if (k == l) {
+      syrk('L', 'N', height, found, 1.0, left_.data(), height, 1.0, block, stride);
+    } else {
+      gemm('N', 'T', height, width, found, 1.0, left_.data(), height, right_.data(), width, 1.0,
+           block, stride);
+    }
+  }
+
+  const Design* design_;
+  HingeTerms t_;
+  std::vector<int64_t> samples_;
+  std::vector<unsigned char> on_;       // count x outputs
+  std::vector<double> weight_, share_;  // c_i and 1/|on_i|
+  std::vector<int32_t> features_;
+  std::vector<double> scale_;
+  bool intercept_ = false, kept_ = false;
+  std::vector<double> block_, scores_, left_, right_;
+};
+
+}  // namespace sparsvm
