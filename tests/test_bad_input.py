@@ -143,7 +143,7 @@ PARAMETERS = {
     "loss_object": ({"loss": 3}, "3.*'hinge', 'squared_hinge', 'logistic'"),
     "penalty": ({"penalty": "lasso"}, "'lasso'.*'l1', 'l2', 'elasticnet', 'l1/l2'"),
     "penalty_object": ({"penalty": None}, "None.*'l1', 'l2', 'elasticnet', 'l1/l2'"),
-    "solver": ({"solver": "newton"}, "'auto', 'interior_point'.*'newton'"),
+    "solver": ({"solver": "newtons"}, "'auto', 'interior_point'.*'newtons'"),
     "solver_object": ({"solver": object}, "'auto', 'interior_point'"),
     "groups": ({"penalty": GroupL2(groups=[0, 1, 1])}, "3 labels.*4 features"),
     "block": ({"penalty": GroupL2(groups=0)}, "block size must be at least 1"),

@@ -21,13 +21,6 @@ using Vector = Input<double, 1>;
 using Matrix = Input<double, 2>;
 using Integers = Input<std::int32_t, 1>;
 
-inline void check_shape(const char* what, const Matrix& array, int64_t n, int64_t m) {
-  if (rows(array) == n && columns(array) == m) return;
-  throw std::invalid_argument(std::string(what) + " has shape (" + std::to_string(rows(array)) +
-                              ", " + std::to_string(columns(array)) + ") but must have shape (" +
-                              std::to_string(n) + ", " + std::to_string(m) + ").");
-}
-
 /// A problem of sparsvm.problem.Problem with the arrays it points into.
 class SmoothArguments {
  public:
