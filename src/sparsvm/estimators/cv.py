@@ -78,6 +78,8 @@ class SparseSVCCV(SparseLinearClassifier):
         The alpha chosen.
     best_params_ : dict
         The alpha chosen, and the values of ``param_grid`` that go with it.
+    loss_, penalty_ : Loss, Penalty
+        The loss and the penalty chosen.
     best_score_ : float
         Mean score over the folds of what was chosen.
     alphas_ : ndarray of shape (n_alphas,)
@@ -324,7 +326,7 @@ class SparseSVCCV(SparseLinearClassifier):
         # The first of equals has the largest alpha.
         candidate, t = divmod(int(np.nanargmax(means)), means.shape[1])
         if self.rule == "1se":
-            t = _within_one_error(scores[candidate], t)
+            t = one_error_rule(scores[candidate], t)
         self.best_index_ = (candidate, t)
         self.alphas_ = grids[candidate]
         self.scores_ = scores[candidate]
@@ -332,6 +334,7 @@ class SparseSVCCV(SparseLinearClassifier):
         self.alpha_ = float(self.alphas_[t])
         self.best_score_ = float(means[candidate, t])
         self.best_params_ = {"alpha": self.alpha_, **models[candidate][0]}
+        self.loss_, self.penalty_ = models[candidate][1].loss, models[candidate][1].penalty
         self.cv_results_ = {
             "params": [params for params, _ in models],
             "alphas": np.array(grids),
@@ -396,7 +399,7 @@ class SparseSVCCV(SparseLinearClassifier):
         )
 
 
-def _within_one_error(scores: Floats, best: int) -> int:
+def one_error_rule(scores: Floats, best: int) -> int:
     """Return the first (sparsest) point within one standard error of the best point's mean."""
     if scores.shape[1] < 2:
         return best

@@ -1,0 +1,13 @@
+"""Pictures of fitted models, in the manner of scikit-learn's displays.
+
+Each display has a class method that computes what it shows, and a method ``plot`` that draws it,
+into ``ax`` if given. They need matplotlib (``pip install "sparsvm[plots]"``), which is imported
+when something is drawn and not before.
+"""
+
+from sparsvm.plots.convergence import ConvergenceDisplay
+from sparsvm.plots.path import PathDisplay
+from sparsvm.plots.pattern import SparsityPatternDisplay
+from sparsvm.plots.selection import SelectionDisplay
+
+__all__ = ["ConvergenceDisplay", "PathDisplay", "SelectionDisplay", "SparsityPatternDisplay"]
