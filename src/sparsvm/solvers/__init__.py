@@ -6,6 +6,7 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.budget_search import BudgetSearch
 from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.constrained import CONSTRAINED_SOLVERS
+from sparsvm.solvers.cutting_plane import CuttingPlane
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
@@ -25,6 +26,7 @@ __all__ = [
     "SOLVERS",
     "BudgetSearch",
     "Chain",
+    "CuttingPlane",
     "ForwardBackward",
     "InteriorPoint",
     "Newton",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.chain import Chain, Stage
+from sparsvm.solvers.cutting_plane import CuttingPlane
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
@@ -19,7 +20,17 @@ if TYPE_CHECKING:
 
 SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind
-    for kind in (InteriorPoint, SDCA, Newton, FBPD, DCA, FISTA, ForwardBackward, SpaRSA)
+    for kind in (
+        InteriorPoint,
+        SDCA,
+        Newton,
+        CuttingPlane,
+        FBPD,
+        DCA,
+        FISTA,
+        ForwardBackward,
+        SpaRSA,
+    )
 }
 
 
