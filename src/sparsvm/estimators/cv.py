@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -12,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -25,6 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sparsvm.estimators.cv_folds import Fold, FoldResult, run_fold
 from sparsvm.estimators.cv_progress import reporting
+from sparsvm.estimators.cv_rules import one_error_rule, takes_weights
 from sparsvm.estimators.inputs import read_per_sample, read_samples_and_labels, read_weights
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.sparse_svc import SparseSVC
@@ -35,6 +33,9 @@ from sparsvm.path import checked_grid, grid_below, model_problem
 from sparsvm.penalties import Penalty, as_penalty
 
 Floats = npt.NDArray[np.float64]
+
+# sklearn.model_selection and sklearn.metrics are imported where they are used: loading them takes
+# as long as loading this whole package.
 
 
 class SparseSVCCV(SparseLinearClassifier):
@@ -134,7 +135,7 @@ class SparseSVCCV(SparseLinearClassifier):
         "eps": [Interval(Real, 0, 1, closed="neither")],
         "param_grid": [dict, list, None],
         "cv": ["cv_object"],
-        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        "scoring": [str, callable, None],
         "rule": [StrOptions({"best", "1se"})],
         "refit": ["boolean"],
     }
@@ -205,6 +206,8 @@ class SparseSVCCV(SparseLinearClassifier):
             The fitted estimator.
         """
         models = list(self._models())
+        from sklearn.model_selection import check_cv
+
         with unchanged_on_error(self):
             X, y = read_samples_and_labels(self, X, y)
             weight = read_weights(sample_weight, X.shape[0])
@@ -253,6 +256,8 @@ class SparseSVCCV(SparseLinearClassifier):
             max_iter=self.max_iter,
             random_state=self.random_state,
         )
+        from sklearn.model_selection import ParameterGrid
+
         for params in ParameterGrid({} if self.param_grid is None else self.param_grid):
             for name in params:
                 if name.split("__")[0] not in ("loss", "penalty"):
@@ -354,6 +359,8 @@ class SparseSVCCV(SparseLinearClassifier):
     # ------------------------------------------------------------------ metadata
 
     def _scorer(self) -> Any:
+        from sklearn.metrics import get_scorer
+
         scorer = get_scorer("accuracy" if self.scoring is None else self.scoring)
         if _routing_enabled() and not callable(self.scoring):
             # Weights count in the scores as they do in the fits.
@@ -372,7 +379,7 @@ class SparseSVCCV(SparseLinearClassifier):
                 f"fit got the argument {unknown[0]!r}, which only metadata routing can pass on; "
                 "enable it with sklearn.set_config(enable_metadata_routing=True)."
             )
-        if weights and not _takes_weights(self._scorer()):
+        if weights and not takes_weights(self._scorer()):
             weights = {}
         return {"split": params, "score": weights}
 
@@ -383,6 +390,8 @@ class SparseSVCCV(SparseLinearClassifier):
         -------
         MetadataRouter
         """
+        from sklearn.model_selection import check_cv
+
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
@@ -397,21 +406,3 @@ class SparseSVCCV(SparseLinearClassifier):
                 .add(caller="score", callee="score"),
             )
         )
-
-
-def one_error_rule(scores: Floats, best: int) -> int:
-    """Return the first (sparsest) point within one standard error of the best point's mean."""
-    if scores.shape[1] < 2:
-        return best
-    means = scores.mean(axis=1)
-    error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
-    return int(np.flatnonzero(means >= means[best] - error)[0])
-
-
-def _takes_weights(scorer: Any) -> bool:
-    """Whether a scorer accepts sample_weight; those of scikit-learn ask their metric."""
-    function = getattr(scorer, "_score_func", scorer)
-    parameters = inspect.signature(function).parameters.values()
-    return any(
-        p.name == "sample_weight" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters
-    )

@@ -116,6 +116,12 @@ class SparseSVC(SparseLinearClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are all strings.
 
+    Notes
+    -----
+    With :class:`~sklearn.feature_selection.SelectFromModel` give ``threshold=1e-12``: only for
+    the literal ``penalty="l1"`` does it keep every feature in use by itself; for other penalties
+    it would take the mean weight as threshold.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -6,7 +6,6 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-import clarabel
 import numpy as np
 import scipy.sparse as sp
 
@@ -47,6 +46,9 @@ def solve_cone_program(
         Aim for relative gap and residuals. What is reached is for the caller's own certificate
         to say, so that a solution of lesser accuracy is returned all the same.
     """
+    # Loading it takes longer than most problems; MaxMarginSVC alone needs it.
+    import clarabel
+
     m = linear.size
     settings = clarabel.DefaultSettings()
     settings.verbose = False

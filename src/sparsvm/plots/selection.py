@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsvm.estimators.cv import one_error_rule
+from sparsvm.estimators.cv_rules import one_error_rule
 from sparsvm.losses import Floats
 from sparsvm.plots.style import COLOURS, GREY, axes_for, tidy
 
