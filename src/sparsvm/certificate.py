@@ -48,9 +48,9 @@ def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Cert
     if scale < 1.0 and (pulled := pulled_inside(problem, flows)) is not None:
         if _within_masses(problem):
             pulled *= _fitting(pulled, problem.mass).min()
-        other_scale, other_bound = best_scale(problem, pulled)
-        if other_bound > bound:
-            flows, scale, bound = pulled, other_scale, other_bound
+        other = best_scale(problem, pulled)
+        if other[1] > bound:
+            flows, (scale, bound) = pulled, other
     if not bound > zero_flow_bound(problem):
         scale, bound = 0.0, zero_flow_bound(problem)
     bound += problem.offset
@@ -160,6 +160,14 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
         norm = penalty.dual_norm(np.abs(G) + error) * limit(problem)
         return top if norm * top <= 1.0 else 1.0 / norm
     tilt = problem.tilt
+    if penalty.kind == "l1":
+        # |tilt - c G| <= omega, coordinate by coordinate.
+        sizes = np.abs(G) - error
+        room = penalty.omega * limit(problem) + np.sign(G) * tilt
+        binding = (sizes > 0.0) & (penalty.omega > 0.0)
+        if np.any(penalty.omega * limit(problem) < np.abs(tilt)):
+            return -1.0
+        return min(top, float(np.min(room[binding] / sizes[binding], initial=np.inf)))
 
     def excess(c: float) -> float:
         reduced = np.maximum(np.abs(tilt - c * G) - c * error, 0.0)

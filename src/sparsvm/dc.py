@@ -37,14 +37,16 @@ class Tangent:
     scale: float
 
 
-def tangent(problem: Problem, W: Floats, b: Floats) -> Tangent:
-    """Return the convex problem above ``problem`` that touches it at (W, b)."""
+def tangent(problem: Problem, W: Floats, b: Floats, scores: Floats | None = None) -> Tangent:
+    """Return the convex problem above ``problem`` that touches it at (W, b).
+
+    ``scores`` saves their computation where they are known.
+    """
     touching, scale = problem, 1.0
     if isinstance(problem.loss, Ramp):
         scale = problem.loss.checked_mu()
-        labels, margins, constants = problem.loss.majorant(
-            problem.scores(W, b), problem.y, problem.margins()
-        )
+        scores = problem.scores(W, b) if scores is None else scores
+        labels, margins, constants = problem.loss.majorant(scores, problem.y, problem.margins())
         touching = replace(
             problem,
             loss=Hinge(),
@@ -62,6 +64,8 @@ def tangent(problem: Problem, W: Floats, b: Floats) -> Tangent:
             tilt=tilt if tilt.any() else None,
             offset=touching.offset - touching.alpha * constant,
         )
+    # The design is the same, so what was computed of it need not be computed again.
+    vars(touching)["column_norms"] = problem.column_norms
     return Tangent(touching, scale)
 
 

@@ -12,12 +12,16 @@ from sparsvm.datasets.loaders import (
     load_leukemia,
     load_mnist,
 )
+from sparsvm.datasets.two_class import load_dexter, load_dorothea, load_uci
 
 __all__ = [
     "VARIABLE",
     "data_file",
     "load_20newsgroups",
     "load_arcene",
+    "load_dexter",
+    "load_dorothea",
     "load_leukemia",
     "load_mnist",
+    "load_uci",
 ]

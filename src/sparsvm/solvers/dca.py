@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from sparsvm.dc import convex_relative, finite, tangent
-from sparsvm.losses import Floats
+from sparsvm.losses import Floats, Logistic
 from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.progress import Callback, progress
 
-# Relative gap of the convex problems. What they leave must not pass for descent, and interior
-# points need two or three steps more for it than for 1e-4.
-INNER_TOL = 1e-8
+# Relative gap of convex problems that are to be exact. What they leave must not pass for descent,
+# and interior points need two or three steps more for it than for 1e-4.
+INNER_TOL = 2e-7
 # Coefficients that move scores by less than this share of the margin may be zero.
 TRACE = 1e-10
 # Starts besides the one at alpha itself come from alpha times and divided by powers of this.
@@ -102,7 +102,7 @@ class DCA(Solver):
             best.point.intercept,
             best.dual,
             tol=control.tol,
-            n_iter=len(best.records),
+            n_iter=min(len(best.records), limit),
             seconds=time.perf_counter() - began,
             history=best.history(),
             solver=self.name,
@@ -116,20 +116,40 @@ class DCA(Solver):
 
     def _starting_points(
         self, problem: Problem, start: Start | None, control: Control
-    ) -> Iterator[Start]:
+    ) -> Iterator[_Solved]:
         """The given start, then convex solutions at alpha and ever farther from it."""
-        inner = _inner_control(control)
+        inner = _inner_control(control, problem)
         relative, first = convex_relative(problem), start
         for number in range(self.starts):
             if number == 0 and start is not None:
-                yield start
+                yield _Solved(start, None, None)
                 continue
             power = (number + 1) // 2 * (-1) ** number
             convex = replace(relative, alpha=problem.alpha * SPREAD**power)
             solver = _inner_solver(self.solver, convex, inner)
             solution = solver.solve(convex, first, inner)
             first = Start(solution.coef, solution.intercept, solution.dual)
-            yield first
+            yield _Solved(first, convex, solution)
+
+
+class _Solved(NamedTuple):
+    """A point, and the convex problem that it solves, if it does."""
+
+    point: Start
+    problem: Problem | None
+    solution: Solution | None
+
+    def answers(self, problem: Problem) -> bool:
+        """Whether ``problem`` is the one that was solved, up to its offset."""
+        mine = self.problem
+        return (
+            mine is not None
+            and mine.alpha == problem.alpha
+            and np.array_equal(mine.y, problem.y)
+            and np.array_equal(mine.penalty.omega, problem.penalty.omega)
+            and np.array_equal(mine.margins(), problem.margins())
+            and (mine.tilt is problem.tilt or _equal(mine.tilt, problem.tilt))
+        )
 
 
 @dataclass
@@ -147,40 +167,54 @@ class _Run:
         self.dual: Floats | None = None
         self.at_rest = False
 
-    def descend(self, start: Start, limit: int) -> None:
-        """Solve tangent problems until the objective no longer falls, ``limit`` of them at most."""
-        inner = _inner_control(self.control)
+    def descend(self, start: _Solved, limit: int) -> None:
+        """Take the solutions of tangent problems until the objective no longer falls.
+
+        At most ``limit`` steps are taken; one more problem certifies where they end. A tangent
+        problem that is the one just solved needs no solving: the point is critical.
+        """
+        inner = _inner_control(self.control, self.problem)
         enough = inner.tol if finite(self.problem) else self.control.tol
-        self.point, self.dual = start, start.dual
-        self.objective = self.problem.objective(start.coef, start.intercept)
-        for _ in range(limit):
-            touching = tangent(self.problem, self.point.coef, self.point.intercept)
-            solver = _inner_solver(self.solver, touching.problem, inner)
-            solution = solver.solve(touching.problem, self.point, inner)
-            here = touching.problem.objective(self.point.coef, self.point.intercept)
-            self._record(max(here - solution.dual_objective, 0.0) / touching.scale)
+        problem, last = self.problem, start
+        self.point, self.dual = start.point, start.point.dual
+        self.scores = problem.scores(self.point.coef, self.point.intercept)
+        self.objective = problem.objective_at(self.scores, self.point.coef)
+        for step in range(limit + 1):
+            refuse_endless_descent(problem, self.scores, self.point.coef)
+            touching = tangent(problem, self.point.coef, self.point.intercept, self.scores)
+            convex, scale = touching.problem, touching.scale
+            if last.solution is not None and last.answers(convex):
+                bound = last.solution.dual_objective - last.solution.objective
+                self._record(-bound / scale)
+                self.at_rest = True
+                return
+            solution = _inner_solver(self.solver, convex, inner).solve(convex, self.point, inner)
+            self._record(max(self.objective - solution.dual_objective / scale, 0.0))
             self.dual = solution.dual
-            coef, objective = self._without_traces(solution)
+            if step == limit:
+                return
+            coef, scores, objective = self._without_traces(solution)
             if not self.objective - objective > enough * abs(self.objective):
                 self.at_rest = True
                 return
             self.point = Start(coef, solution.intercept, solution.dual)
-            self.objective = objective
+            self.scores, self.objective = scores, objective
+            last = _Solved(self.point, convex, solution)
 
-    def _without_traces(self, solution: Solution) -> tuple[Floats, float]:
-        """Return the coefficients and their objective, less those that move no score.
+    def _without_traces(self, solution: Solution) -> tuple[Floats, Floats, float]:
+        """Return the coefficients less those that move no score, their scores and objective.
 
         Where the tangent takes all the penalty's slope away, no slack tells a zero from a
         coefficient, and interior points leave traces of 1e-20.
         """
         problem, coef = self.problem, solution.coef
         sizes = problem.column_norms / np.sqrt(problem.n)
-        kept = np.where(np.abs(coef) * sizes > TRACE * problem.margins().max(), coef, 0.0)
-        objective = problem.objective(coef, solution.intercept)
-        without = problem.objective(kept, solution.intercept)
-        if without <= objective + solution.floor:
-            return kept, without
-        return coef, objective
+        kept = np.where(np.abs(coef) * sizes > TRACE * problem.cost.max(), coef, 0.0)
+        points = []
+        for W in (kept, coef) if np.any(kept != coef) else (coef,):
+            scores = problem.scores(W, solution.intercept)
+            points.append((W, scores, problem.objective_at(scores, W)))
+        return points[0] if points[0][2] <= points[-1][2] + solution.floor else points[-1]
 
     def _record(self, criticality: float) -> None:
         record = (
@@ -205,8 +239,39 @@ class _Run:
         )
 
 
-def _inner_control(control: Control) -> Control:
-    tol = min(INNER_TOL, max(0.1 * control.tol, 1e-12))
+def _equal(one: Floats | None, two: Floats | None) -> bool:
+    return one is not None and two is not None and np.array_equal(one, two)
+
+
+def refuse_endless_descent(problem: Problem, scores: Floats, coef: Floats) -> None:
+    """Refuse a logistic loss that can fall to 0 while the penalty has reached its ceiling.
+
+    Multiplying a model that separates the classes by ever larger factors does that. Where its
+    limit is below the objective, no finite model is a minimiser.
+    """
+    if not isinstance(problem.loss, Logistic):
+        return
+    others = scores.copy()
+    others[np.arange(problem.n), problem.y] = -np.inf
+    if np.any(others.max(axis=1) >= scores[np.arange(problem.n), problem.y]):
+        return
+    penalty = problem.penalty
+    ceiling = penalty.shape if penalty.kind == "capped_l1" else 1.0
+    limit = problem.alpha * ceiling * np.count_nonzero(penalty.group_norms(coef))
+    if limit <= problem.objective_at(scores, coef):
+        raise ValueError(
+            f"The features in use separate the classes, so that the logistic loss falls towards 0 "
+            f"as the coefficients grow, while the penalty {penalty.kind!r} stays below its "
+            "ceiling: there is no minimiser. Use loss='squared_hinge' or 'hinge', a convex "
+            "penalty, or a larger alpha."
+        )
+
+
+def _inner_control(control: Control, problem: Problem) -> Control:
+    """Exact where exactness brings the iterations to rest, a hundredth of tol elsewhere."""
+    tol = max(0.01 * control.tol, 1e-12)
+    if finite(problem):
+        tol = min(INNER_TOL, tol)
     return replace(control, tol=tol, max_iter=None, verbose=False)
 
 
