@@ -22,6 +22,10 @@ from sparsvm.solvers.threads import blas_threads
 START_GAP = 1e-2
 # Newton steps allowed in one subproblem; more mean that its smoothing is too weak.
 STEPS = 40
+# Along convergent runs the gain stayed near this over the relative gap.
+FIRST_GAIN = 0.03
+# What a subproblem that took too many is made easier by.
+CUT = 10.0
 # Growth of the gain by the steps that the last subproblem took.
 GROWTH = ((8, 3.0), (15, 1.9), (25, 1.3), (STEPS, 1.0))
 
@@ -147,8 +151,7 @@ class _Run:
             on_simplices(problem, dual) / problem.alpha,
         )
         self.best = Best(problem, self.method)
-        # Along convergent runs the gain was about 0.1 / gap.
-        self.gain = float(np.clip(0.1 / max(self.best.relative_gap, 1e-300), 1.0, 1e5))
+        self.gain = float(np.clip(FIRST_GAIN / max(self.best.relative_gap, 1e-300), 1.0, 1e5))
         self.aim, self.weakest = 1.0, np.inf
 
     @property
@@ -179,7 +182,7 @@ class _Run:
         self.best.look()
         if not report["solved"]:
             self.method.reject()
-            self.gain /= 10.0
+            self.gain /= CUT
             self.weakest = max(weakness / 10.0, 1.0)
             self.failures += 1
             return
