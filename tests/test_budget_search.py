@@ -13,8 +13,7 @@ from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, L2, GroupL2, GroupLinf
 from sparsvm.problem import Control
 from sparsvm.solvers import BudgetSearch, InteriorPoint
-from sparsvm.solvers.budget_search import Infeasible
-from sparsvm.solvers.frontier_ends import least_hinge, zero_model
+from sparsvm.solvers.frontier_ends import Infeasible, least_hinge, zero_point
 
 FAMILIES = [family for family in problems.FAMILIES if family is not problems.tilted]
 
@@ -27,7 +26,7 @@ def ends(problem):
     """The least hinge of any model and that of the intercepts alone."""
     constrained = ConstrainedProblem(problem, 0.0)
     least, _ = least_hinge(constrained, exact)
-    return 0.0 if least <= FEASIBLE else least, zero_model(constrained, exact).hinge
+    return 0.0 if least <= FEASIBLE else least, zero_point(constrained).hinge
 
 
 def solve(problem, eta, tol=1e-6):

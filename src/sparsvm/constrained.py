@@ -220,6 +220,10 @@ class ConstrainedSolution:
         """Whether the gap met the tolerance asked for and the point met the budget."""
         return self.status == "optimal"
 
+    def with_alpha(self, alpha: float) -> ConstrainedSolution:
+        """Return the solution with another equivalent multiplier."""
+        return replace(self, alpha=alpha)
+
     @classmethod
     def certify(
         cls,

@@ -6,6 +6,7 @@ masses ``p_i = s_i / sum(s)``, ``alpha`` multiplies the penalty.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -343,6 +344,18 @@ class History:
         """Return a history without records."""
         none, counts = np.zeros(0), np.zeros(0, dtype=np.int64)
         return cls(iteration=counts, seconds=none, objective=none, gap=none, nonzeros=counts)
+
+    @classmethod
+    def of(cls, records: Sequence[tuple[int, float, float, float, int]]) -> History:
+        """Return the history of at least one (iteration, seconds, objective, gap, non-zeros)."""
+        columns = list(zip(*records, strict=True))
+        return cls(
+            iteration=np.array(columns[0], dtype=np.int64),
+            seconds=np.array(columns[1], dtype=np.float64),
+            objective=np.array(columns[2], dtype=np.float64),
+            gap=np.array(columns[3], dtype=np.float64),
+            nonzeros=np.array(columns[4], dtype=np.int64),
+        )
 
 
 @dataclass(frozen=True, eq=False)

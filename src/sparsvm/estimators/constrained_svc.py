@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsvm.constrained import FEASIBLE, ConstrainedProblem, ConstrainedSolution
 from sparsvm.estimators.inputs import LARGEST
 from sparsvm.estimators.linear import SparseLinearClassifier
-from sparsvm.estimators.presenting import FLOAT32_TOL, tolerance
+from sparsvm.estimators.presenting import FLOAT32_TOL, inner_tolerance, tolerance
 from sparsvm.estimators.sparse_svc import SparseSVC, _threads
 from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.losses import Floats, Hinge, Loss, as_loss
@@ -227,8 +227,7 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
         tol = tolerance(self.tol, data.dtype)
         rounded = data.dtype == np.float32
         control = Control(
-            # Half of the tolerance is left for the rounding of the coefficients.
-            tol=tol / 2 if rounded else tol,
+            tol=inner_tolerance(self.tol, data.dtype),
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
             random_state=self.random_state,

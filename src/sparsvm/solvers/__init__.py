@@ -9,6 +9,7 @@ from sparsvm.solvers.constrained import CONSTRAINED_SOLVERS
 from sparsvm.solvers.cutting_plane import CuttingPlane
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
+from sparsvm.solvers.fbpd_budget import FBPDEpigraph, FBPDLinear
 from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.newton import Newton
@@ -27,6 +28,8 @@ __all__ = [
     "BudgetSearch",
     "Chain",
     "CuttingPlane",
+    "FBPDEpigraph",
+    "FBPDLinear",
     "ForwardBackward",
     "InteriorPoint",
     "Newton",

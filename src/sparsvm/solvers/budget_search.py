@@ -17,17 +17,12 @@ from sparsvm.solvers.frontier import Point, chord_alpha, models, on_margins, slo
 from sparsvm.solvers.frontier_ends import (
     SHARP,
     SHARPEST,
-    largest_alpha,
-    least_hinge,
-    refusal,
-    zero_model,
+    alpha_of_zeros,
+    refuse_if_infeasible,
+    zero_point,
 )
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.registry import resolve
-
-
-class Infeasible(ValueError):
-    """No model has a mean hinge within the budget."""
 
 
 class BudgetSearch(Parameterised):
@@ -77,11 +72,11 @@ class BudgetSearch(Parameterised):
             Where the least mean hinge of any model exceeds the budget.
         """
         search = _Search(self, problem, control)
-        zero = zero_model(problem, search.solve)
+        zero = zero_point(problem)
         search.open(zero)
         if problem.is_met_by(zero.hinge):
             solution = search.solution()
-            return replace(solution, alpha=largest_alpha(problem, zero, search.solve))
+            return solution.with_alpha(alpha_of_zeros(problem))
         search.run(start, alpha)
         return search.solution()
 
@@ -232,9 +227,7 @@ class _Search:
         if self.under is not None or self.checked:
             return
         self.checked = True
-        least, bound = least_hinge(self.problem, self.solve)
-        if not self.problem.is_met_by(least):
-            raise Infeasible(refusal(self.problem, least, bound))
+        refuse_if_infeasible(self.problem, self.solve)
 
     def solution(self) -> ConstrainedSolution:
         """Return the sparsest of the models that meet the tolerance, or else the cheapest."""
@@ -245,22 +238,15 @@ class _Search:
         enough = max(self.bound.value / max(1.0 - self.control.tol, 1e-300), cheapest)
         good = [model for model in self.candidates if self.problem.penalty(model[0]) <= enough]
         coef, intercept = min(good, key=lambda model: int(np.count_nonzero(model[0])))
-        columns = list(zip(*self.records, strict=True))
         return ConstrainedSolution.certify(
             self.problem,
             coef,
             intercept,
             self.bound.dual,
             tol=self.control.tol,
-            n_iter=self.solved,
+            n_iter=max(self.solved, 1),
             seconds=time.perf_counter() - self.began,
-            history=History(
-                iteration=np.array(columns[0], dtype=np.int64),
-                seconds=np.array(columns[1]),
-                objective=np.array(columns[2]),
-                gap=np.array(columns[3]),
-                nonzeros=np.array(columns[4], dtype=np.int64),
-            ),
+            history=History.of(self.records),
             solver=self.solver.name,
             status_if_not="max_iter" if self.solved >= self.limit else "stalled",
         )

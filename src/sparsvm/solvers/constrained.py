@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from sparsvm.constrained import ConstrainedProblem, ConstrainedSolution
 from sparsvm.problem import Control, Start
 from sparsvm.solvers.budget_search import BudgetSearch
+from sparsvm.solvers.fbpd_budget import FBPDEpigraph, FBPDLinear
 
 
 class ConstrainedSolver(Protocol):
@@ -25,7 +26,9 @@ class ConstrainedSolver(Protocol):
         """Minimise the penalty within the budget."""
 
 
-CONSTRAINED_SOLVERS: dict[str, type[Any]] = {kind.name: kind for kind in (BudgetSearch,)}
+CONSTRAINED_SOLVERS: dict[str, type[Any]] = {
+    kind.name: kind for kind in (BudgetSearch, FBPDEpigraph, FBPDLinear)
+}
 
 
 def as_constrained_solver(solver: Any) -> ConstrainedSolver:

@@ -80,12 +80,21 @@ def models(
                 under.coef + share * (over.coef - under.coef),
                 under.intercept + share * (over.intercept - under.intercept),
             )
-        shorter = 1.0 - last_within(problem, under.scores, np.zeros_like(under.scores))
-        if shorter < 1.0:
-            yield shorter * under.coef, shorter * under.intercept
-    longer = stretch_into(problem, over)
-    if longer is not None:
-        yield longer * over.coef, longer * over.intercept
+    for point in (under, over):
+        model = None if point is None else on_budget(problem, point)
+        if model is not None:
+            yield model
+
+
+def on_budget(problem: ConstrainedProblem, point: Point) -> tuple[Floats, Floats] | None:
+    """Return the model made longer or shorter until it spends the budget, if it can be."""
+    if problem.eta == 0.0:
+        factor = hard_margin_factor(problem, point.scores)
+    elif point.hinge <= problem.eta:
+        factor = 1.0 - last_within(problem, point.scores, np.zeros_like(point.scores))
+    else:
+        factor = stretch_into(problem, point)
+    return None if factor is None else (factor * point.coef, factor * point.intercept)
 
 
 def last_within(problem: ConstrainedProblem, inside: Floats, outside: Floats) -> float:
@@ -132,8 +141,6 @@ def stretch_into(problem: ConstrainedProblem, over: Point) -> float | None:
     To first order ``hinge + alpha penalty`` stays as it is on a ray, so a factor of
     ``1 + (hinge - eta) / (alpha penalty)`` is about right; it is doubled a few times if need be.
     """
-    if problem.eta == 0.0:
-        return hard_margin_factor(problem, over.scores)
     cost = over.alpha * over.penalty
     if not 0.0 < cost < np.inf:
         return None

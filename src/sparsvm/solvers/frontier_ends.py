@@ -8,8 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from sparsvm.constrained import Bound, ConstrainedProblem
-from sparsvm.design import make_design
-from sparsvm.losses import Floats
 from sparsvm.penalties import L1
 from sparsvm.problem import Problem, Solution, Start, column_std
 from sparsvm.solvers.frontier import Point
@@ -21,71 +19,24 @@ Solve = Callable[[Problem, Start | None, float], Solution]
 SHARP, SHARPEST = 1e-8, 1e-10
 
 
-def zero_model(problem: ConstrainedProblem, solve: Solve) -> Point:
+class Infeasible(ValueError):
+    """No model has a mean hinge within the budget."""
+
+
+def zero_point(problem: ConstrainedProblem) -> Point:
     """Return the best model of penalty 0: intercepts and unpenalised features alone."""
-    data = problem.regularised
-    free = data.penalty.free
-    columns = np.zeros((data.n, free.size + 1))
-    if free.size:
-        columns[:, :-1] = data.design.gather_columns(free.astype(np.int32))
-    weights = np.append(np.zeros(free.size), 1.0)
-    small = replace(
-        data,
-        design=make_design(columns),
-        penalty=L1(weights=weights).resolve(free.size + 1, data.n_outputs),
-        alpha=1.0,
-    )
-    found = solve(small, None, SHARPEST)
-    coef = np.zeros((data.n_outputs, data.d))
-    coef[:, free] = found.coef[:, :-1]
-    return Point.of(problem, np.inf, coef, found.intercept, found.dual)
+    # Its module needs the solvers of this package.
+    from sparsvm.zero_model import zero_model
+
+    zero = zero_model(problem.regularised)
+    return Point.of(problem, np.inf, zero.coef, zero.intercept, zero.dual)
 
 
-def largest_alpha(problem: ConstrainedProblem, zero: Point, solve: Solve) -> float:
-    """Return alpha_max, from which on the model of zeros solves the regularised problem.
+def alpha_of_zeros(problem: ConstrainedProblem) -> float:
+    """Return alpha_max, from which on the model of zeros solves the regularised problem."""
+    from sparsvm.largest_alpha import largest_alpha
 
-    The line from the model of zeros to a solution at a smaller alpha has the slope of a larger
-    one; repeating this (Dinkelbach) rises to alpha_max, in finitely many steps where the frontier
-    has corners. The l2 penalty has none: infinity.
-    """
-    if problem.regularised.penalty.kind == "l2":
-        return np.inf
-    assert zero.dual is not None
-    ceiling = _alpha_of(problem, zero.dual)
-    if not ceiling > 1e-10 * _alpha_of(problem, _even_dual(problem.regularised)):
-        # The dual point pulls at no feature: the model of zeros is best at every alpha.
-        return 0.0
-    alpha, start = 0.5 * ceiling, None
-    for _ in range(60):
-        if not alpha > 1e-12 * ceiling:
-            break
-        found = solve(problem.at(alpha), start, SHARP)
-        point = Point.of(problem, alpha, found.coef, found.intercept, found.dual)
-        gain = zero.hinge - point.hinge
-        # Less than the solves are exact to means: no better than zeros.
-        if point.penalty == 0.0 or not gain > alpha * point.penalty * (1.0 - 1e-6):
-            ceiling, alpha = alpha, 0.5 * alpha
-            continue
-        risen = min(gain / point.penalty, ceiling)
-        if risen <= alpha * (1.0 + 1e-6):
-            return risen
-        alpha, start = risen, Start(found.coef, found.intercept, found.dual)
-    return ceiling
-
-
-def _alpha_of(problem: ConstrainedProblem, dual: Floats) -> float:
-    """Return the alpha from which on the dual point is feasible with a model of zeros."""
-    data = problem.regularised
-    terms = data.penalty
-    correlations = data.transposed(data.signed_dual(dual))
-    if terms.is_norm:
-        return terms.dual_norm(correlations)
-    return float(np.abs(correlations * terms.inverse_omega).max(initial=0.0)) / terms.l1_ratio
-
-
-def _even_dual(data: Problem) -> Floats:
-    """Return every mass spread evenly over the classes."""
-    return np.repeat(data.mass[:, None] / data.n_classes, data.n_classes, axis=1)
+    return largest_alpha(problem.regularised).value
 
 
 def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, Bound]:
@@ -99,7 +50,8 @@ def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, Bound
     scale = column_std(data.design, data.mass)
     easy = L1(weights="scale").resolve(data.d, data.n_outputs, scale)
     other = ConstrainedProblem(replace(data, penalty=easy), problem.eta)
-    alpha = _alpha_of(other, _even_dual(data))
+    even = np.repeat(data.mass[:, None] / data.n_classes, data.n_classes, axis=1)
+    alpha = easy.dual_norm(data.transposed(data.signed_dual(even)))
     least, bound, start = np.inf, problem.bound(None), None
     while alpha > 0.0:
         alpha *= 0.01
@@ -116,7 +68,14 @@ def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, Bound
     return least, bound
 
 
-def refusal(problem: ConstrainedProblem, least: float, bound: Bound) -> str:
+def refuse_if_infeasible(problem: ConstrainedProblem, solve: Solve) -> None:
+    """Raise where no model meets the budget."""
+    least, bound = least_hinge(problem, solve)
+    if not problem.is_met_by(least):
+        raise Infeasible(_refusal(problem, least, bound))
+
+
+def _refusal(problem: ConstrainedProblem, least: float, bound: Bound) -> str:
     """Say that no model meets the budget, and what proves it."""
     text = (
         f"eta={problem.eta:g} is below the least mean hinge that any model attains on these data, "
