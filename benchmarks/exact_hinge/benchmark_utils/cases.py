@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,15 +16,21 @@ from sparsvm.problem import Problem
 
 @dataclass(frozen=True)
 class Case:
-    """One problem: ``ratio`` and ``fbpd_ratio`` say how much slower the baselines should be."""
+    """One problem: ``ratio`` and ``fbpd_ratio`` say how much slower the baselines should be.
+
+    ``solver`` is ours, ``tol`` the relative gap to certify; without a baseline, or a ratio, that
+    comparison is left out.
+    """
 
     name: str
     data: str
     penalty: Penalty
     lam: float
-    baseline: str
-    ratio: float
+    baseline: str | None
+    ratio: float | None
     fbpd_ratio: float | None
+    solver: str = "interior_point"
+    tol: float = 1e-6
 
     def arrays(self):
         """Return X (dense or CSR) and the class numbers."""
@@ -76,6 +82,12 @@ def mnist_100():
     return X[rows] / 255.0, y[rows]
 
 
+def mnist(count):
+    """The first training images, 784 pixels divided by 255."""
+    X, y = load_mnist(return_X_y=True)
+    return X[:count] / 255.0, y[:count]
+
+
 def arcene():
     """200 spectra (both published halves) × 10000 features, 2 classes, columns standardised."""
     X, y = load_arcene(subset="all", return_X_y=True)
@@ -101,6 +113,8 @@ def simulated():
 DATA = {
     "leukemia": leukemia,
     "mnist_100": mnist_100,
+    "mnist_5000": lambda: mnist(5000),
+    "mnist_60000": lambda: mnist(60000),
     "arcene": arcene,
     "news20_100": lambda: news20(5),
     "news20_200": lambda: news20(10),
@@ -108,7 +122,8 @@ DATA = {
 }
 
 
-@cache
+# Large data are read again rather than kept beside each other.
+@lru_cache(maxsize=2)
 def load(name):
     """Return the arrays of a data set, labels as int32 class numbers."""
     X, y = DATA[name]()
@@ -145,7 +160,18 @@ def _all_cases():
     yield from _cases("simulated_rows", "simulated", GroupL2(), (1,), "clarabel", 1, 1)
 
 
-CASES = {case.name: case for case in _all_cases()}
+def _many_samples():
+    """Problems beyond the interior point; names end in the gap asked for."""
+    for lam in (0.01, 0.1):
+        for tol, ratio in ((1e-3, 50), (1e-6, None)):
+            name = f"many_mnist_5000_l1_{tol:.0e}_{lam:g}"
+            yield Case(name, "mnist_5000", L1(), lam, None, None, ratio, "newton", tol)
+    for tol, lam in ((1e-3, 0.01), (1e-4, 0.01), (1e-3, 0.1)):
+        name = f"many_mnist_60000_l1_{tol:.0e}_{lam:g}"
+        yield Case(name, "mnist_60000", L1(), lam, None, None, None, "newton", tol)
+
+
+CASES = {case.name: case for case in (*_all_cases(), *_many_samples())}
 
 
 def names_of(data):

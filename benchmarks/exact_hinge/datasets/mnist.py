@@ -1,4 +1,4 @@
-"""10 images of each digit, 784 pixels divided by 255."""
+"""100, 5000 or 60000 images of digits, 784 pixels divided by 255."""
 
 from typing import ClassVar
 

@@ -1,14 +1,17 @@
-"""The interior point of sparsvm."""
+"""The solvers of sparsvm."""
+
+from typing import ClassVar
 
 from benchmark_utils.criterion import Certified
 from benchopt import BaseSolver
 
 from sparsvm.problem import Control
-from sparsvm.solvers import InteriorPoint
+from sparsvm.solvers import as_solver
 
 
 class Solver(BaseSolver):
-    name = "interior_point"
+    name = "sparsvm"
+    parameters: ClassVar = {"solver": ["interior_point", "sdca", "newton"]}
     sampling_strategy = "tolerance"
     stopping_criterion = Certified()
 
@@ -23,7 +26,7 @@ class Solver(BaseSolver):
 
     def run(self, tol):
         control = Control(tol=min(tol, 1.0))
-        self.solution = InteriorPoint().solve(self.problem, None, control)
+        self.solution = as_solver(self.solver).solve(self.problem, None, control)
 
     def get_result(self):
         solution = self.solution
