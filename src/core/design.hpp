@@ -89,6 +89,14 @@ class Lazy {
   std::atomic<const T*> ready_{nullptr};
 };
 
+/// Sparse columns in canonical order of samples; the values are floats if `single`, else doubles.
+struct SparseColumns {
+  const void* values;
+  const int32_t* rows;
+  const int64_t* starts;
+  bool single;
+};
+
 class Design {
  public:
   /// rows: the row index, or nothing for all stored rows in their own order.
@@ -144,6 +152,8 @@ class Design {
   virtual StoredRows stored_rows() const { return {}; }
   /// Whether single precision holds every entry exactly.
   virtual bool single_precision() const = 0;
+  /// The columns where they are sparse (a companion may be built for that), nothing otherwise.
+  virtual std::optional<SparseColumns> sparse_columns() const { return std::nullopt; }
 
   /// Bytes held besides the caller's arrays and the row index.
   virtual int64_t companion_bytes() const { return 0; }

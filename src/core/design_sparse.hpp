@@ -299,6 +299,11 @@ class SparseDesign final : public Design {
     }
   }
 
+  std::optional<SparseColumns> sparse_columns() const override {
+    const Compressed<T> columns = by_column();
+    return SparseColumns{columns.values, columns.indices, columns.indptr, sizeof(T) == 4};
+  }
+
   void abs_scores(const double* w, double* out) const override {
     std::fill(out, out + n(), 0.0);
     for_each_entry([&](int64_t i, int64_t j, double x) { out[i] += std::abs(x) * w[j]; });

@@ -13,4 +13,5 @@ NB_MODULE(_core, m) {
   sparsvm::bind_fbpd_budget(m);
   sparsvm::bind_sdca(m);
   sparsvm::bind_smooth(m);
+  sparsvm::bind_block_newton(m);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.budget_search import BudgetSearch
 from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.constrained import CONSTRAINED_SOLVERS
@@ -25,6 +26,7 @@ __all__ = [
     "FISTA",
     "SDCA",
     "SOLVERS",
+    "BlockNewton",
     "BudgetSearch",
     "Chain",
     "CuttingPlane",

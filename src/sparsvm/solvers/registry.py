@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.cutting_plane import CuttingPlane
 from sparsvm.solvers.dca import DCA
@@ -27,6 +28,7 @@ SOLVERS: dict[str, type[Solver]] = {
         CuttingPlane,
         FBPD,
         DCA,
+        BlockNewton,
         FISTA,
         ForwardBackward,
         SpaRSA,
@@ -50,6 +52,7 @@ class Rule(NamedTuple):
 # problem.
 AUTO: tuple[Rule, ...] = (
     Rule(("dca",), lambda problem, control: not problem.convex, "tangents are convex problems"),
+    Rule(("block_newton",), lambda problem, control: problem.loss.smooth, "the fastest by far"),
     Rule(("interior_point",), lambda problem, control: True, "exact while its matrices fit"),
     Rule(("fbpd",), lambda problem, control: True, "needs memory for the data and little else"),
     Rule(("sparsa",), lambda problem, control: True, "takes every smooth loss"),
