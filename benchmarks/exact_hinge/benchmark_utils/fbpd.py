@@ -6,7 +6,8 @@ import time
 
 import numpy as np
 
-from sparsvm.solvers.fbpd import FBPD, _Watch
+from sparsvm.solvers.fbpd import FBPD, _look
+from sparsvm.solvers.watch import Watch
 
 # tau / sigma in the scaling of the paper, whose objective is penalty + lambda * sum of hinges.
 GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2)
@@ -28,7 +29,7 @@ class FbpdRun:
         self.clock = clock
         self.ratio = ratio
         self.method = FBPD(ratio=own_ratio(problem, ratio))._method(problem)
-        self.watch = _Watch(problem, None, means=True)
+        self.watch = Watch(problem, None, anyway=False)
         self.done, self.window, self.seconds = 0, 0, 0.0
         self.look()
 
@@ -54,7 +55,7 @@ class FbpdRun:
 
     def look(self):
         """Certify the iterate and the mean of the iterates."""
-        self.watch.look(self.done, self.method)
+        _look(self.watch, self.done, self.method, means=True)
 
     def advance(self, until, tol):
         """Iterate until ``seconds`` passes ``until`` or the certificate meets ``tol``."""
