@@ -55,7 +55,10 @@ def test_bad_weights_are_refused(case):
 
 
 PARAMETERS = {
-    "solver": ({"solver": "newton"}, "solver must be one of 'auto', 'staged'.*'newton' was given"),
+    "solver": (
+        {"solver": "newton"},
+        "solver must be one of 'auto', 'staged', 'hsdm'.*'newton' was given",
+    ),
     "solver_class": ({"solver": object}, "solver must be one of 'auto'"),
     "tol": ({"tol": -1.0}, "'tol' parameter of MaxMarginSVC must be"),
     "tol_text": ({"tol": "small"}, "'tol' parameter of MaxMarginSVC must be"),

@@ -11,6 +11,7 @@ void bind_multiplier_newton(nanobind::module_& m);
 void bind_block_newton(nanobind::module_& m);
 void bind_fbpd(nanobind::module_& m);
 void bind_fbpd_budget(nanobind::module_& m);
+void bind_hsdm(nanobind::module_& m);
 void bind_prox(nanobind::module_& m);
 void bind_sdca(nanobind::module_& m);
 void bind_smooth(nanobind::module_& m);

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sparsvm.hierarchical.hsdm import HSDM
 from sparsvm.hierarchical.staged import Staged
 
-SOLVERS: dict[str, Any] = {"staged": Staged}
+SOLVERS: dict[str, Any] = {"staged": Staged, "hsdm": HSDM}
 
 
 def as_hierarchical_solver(solver: Any) -> Any:
