@@ -48,7 +48,7 @@ def test_one_proximal_step_is_the_one_of_the_reference(family):
             sigma_b=values["sigma_b"],
             relaxation=1.5,
             sweeps=2,
-            shuffle=reference.Shuffle(),
+            shuffle=reference.Shuffle(problem.n),
         )
         method.run(np.inf, 2)
         W, b, Y = method.point()

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "sdca_features.hpp"
@@ -58,6 +59,8 @@ class SdcaSamples {
         anchor_(size(outputs_)), scores_(size(outputs_)), moved_dual_(size(K_)), delta_(size(K_)),
         moved_(size(K_)) {
     scratch_.reserve(K_);
+    order_.resize(size(n_));
+    std::iota(order_.begin(), order_.end(), 0);
   }
 
   std::vector<double>& dual() { return dual_; }
@@ -120,10 +123,18 @@ class SdcaSamples {
     return problem_.y[i] == 1 ? -dual_[2 * i] : dual_[2 * i + 1];
   }
 
-  /// Let every sample be visited again.
-  void wake_all() {
-    std::fill(wake_.begin(), wake_.end(), int64_t{0});
-    std::fill(quiet_.begin(), quiet_.end(), static_cast<unsigned char>(0));
+  /// Let a sample be visited again.
+  void wake(int64_t i) {
+    wake_[i] = 0;
+    quiet_[i] = 0;
+  }
+
+  /// From now on visit the samples in another order.
+  void shuffle() {
+    for (std::size_t i = order_.size(); i > 1; --i) {
+      state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
+      std::swap(order_[i - 1], order_[state_ % i]);
+    }
   }
 
   /// Returns Σ λ_i max(s + r) − ⟨Y_i, s + r⟩ over the visited samples, each just before its
@@ -131,23 +142,19 @@ class SdcaSamples {
   template <typename Poll>
   double sweep(Poll poll) {
     slack_ = 0.0;
-    order_.clear();
-    for (int64_t i = 0; i < n_; ++i)
-      if (wake_[i] <= epoch_) order_.push_back(static_cast<int32_t>(i));
-    for (std::size_t i = order_.size(); i > 1; --i) {
-      state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
-      std::swap(order_[i - 1], order_[state_ % i]);
-    }
+    const int64_t earlier = visits_;
     with_rows([&](auto& rows) {
       int64_t since = 0;
       for (const int32_t i : order_) {
+        if (wake_[i] > epoch_) continue;
+        ++visits_;
         const auto row = rows(i);
         update(i, row);
         if ((since += row.count * outputs_ + 64) > 100000) poll(), since = 0;
       }
     });
-    visits_ += std::ssize(order_);
     ++epoch_;
+    mean_slack_ = slack_ / static_cast<double>(std::max<int64_t>(visits_ - earlier, 1));
     return slack_;
   }
 
@@ -193,6 +200,9 @@ class SdcaSamples {
   }
 
  private:
+  // A sample counts as all but unmoved with less than this share of the mean slack.
+  static constexpr double small_move = 0.2;
+  static constexpr int short_rest = 2, longest_rest = 7;
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
 
   template <typename Use>
@@ -209,13 +219,15 @@ class SdcaSamples {
     if (!(curvature_[i] > 0.0)) return settle(i);
     std::copy(intercept_.begin(), intercept_.end(), scores_.begin());
     features_.gather(row.x, row.index, row.count, scores_.data());
+    const double before = slack_;
     const bool moved = outputs_ == 1 ? move_two(i, row) : move(i, row);
-    if (moved) {
+    const double own = slack_ - before;
+    if (moved && own >= small_move * mean_slack_) {
       quiet_[i] = 0;
       return;
     }
-    // Unmoved c times running: the next 2^c − 2 sweeps pass it by.
-    if (quiet_[i] < 5) ++quiet_[i];
+    // Unmoved c times running, or all but: the next 2^c − 2 sweeps pass it by.
+    if (quiet_[i] < (moved ? short_rest : longest_rest)) ++quiet_[i];
     wake_[i] = epoch_ + (int64_t{1} << quiet_[i]) - 1;
   }
 
@@ -244,7 +256,7 @@ class SdcaSamples {
     for (int64_t k = 0; k < K_; ++k) {
       const double delta = moved_dual_[k] - Y[k];
       if (delta == 0.0) continue;
-      delta_[k] = delta;
+      delta_[count] = delta;
       moved_[count++] = static_cast<int32_t>(k);
       largest = std::abs(delta) > largest ? std::abs(delta) : largest;
     }
@@ -252,7 +264,7 @@ class SdcaSamples {
     for (int64_t c = 0; c < count; ++c) {
       const int64_t k = moved_[c];
       Y[k] = moved_dual_[k];
-      intercept_[k] -= sigma_b_ * delta_[k];
+      intercept_[k] -= sigma_b_ * delta_[c];
     }
     features_.scatter(row.x, row.index, row.count, delta_.data(), moved_.data(), count);
     return true;
@@ -291,7 +303,7 @@ class SdcaSamples {
   SdcaFeatures& features_;
   SdcaOptions options_;
   int64_t n_, K_, outputs_;
-  double sigma_b_ = 0.0, slack_ = 0.0;
+  double sigma_b_ = 0.0, slack_ = 0.0, mean_slack_ = 0.0;
   std::vector<double> dual_;       // n x K
   std::vector<double> curvature_;  // n
   std::vector<int64_t> wake_;      // the sweep at which a sample is visited again

@@ -17,6 +17,7 @@
 #include "design.hpp"
 #include "penalty_kind.hpp"
 #include "prox.hpp"
+#include "sdca_kernels.hpp"
 
 namespace sparsvm {
 
@@ -93,6 +94,7 @@ class SdcaFeatures {
       anchor_[j] = omega * omega * inverse_sigma;
       level_[j] = share * omega;
     }
+    shrinks_ = share > 0.0;
     V_.resize(size(m_ * K_));
     for (int64_t j = 0; j < m_; ++j)
       for (int64_t k = j * K_; k < (j + 1) * K_; ++k) V_[k] = anchor_[j] * center_[k] + pull[k];
@@ -129,31 +131,25 @@ class SdcaFeatures {
     }
   }
 
-  /// V −= x Δᵀ for a Δ that is zero off the listed outputs.
+  /// V_k −= x Δ_c for the listed outputs k = moved[c].
   template <typename T>
   void scatter(const T* x, const int32_t* index, int64_t count, const double* delta,
                const int32_t* moved, int64_t n_moved) {
-    const bool euclidean = map_ == SdcaMap::rows_l2, sum = map_ == SdcaMap::rows_linf;
-    for (int64_t e = 0; e < count; ++e) {
-      const int64_t j = index[e];
-      double* v = V_.data() + j * K_;
-      const double weight = static_cast<double>(x[e]);
-      double bound = size_[j];
-      for (int64_t c = 0; c < n_moved; ++c) {
-        const int64_t k = moved[c];
-        const double step = weight * delta[k], old = v[k], now = old - step;
-        v[k] = now;
-        if (euclidean) {
-          bound -= step * (old + now);
-        } else if (sum) {
-          bound += std::abs(now) - std::abs(old);
-        } else {
-          bound = std::abs(now) > bound ? std::abs(now) : bound;
-        }
-      }
-      size_[j] = bound;
-      if (map_ == SdcaMap::groups) stale_[group_[j]] = 1;
+    using kernels::RowSize;
+    double* V = V_.data();
+    double* bound = size_.data();
+    switch (map_) {
+      case SdcaMap::rows_l2:
+        return kernels::subtract_rows<RowSize::squares>(V, K_, bound, x, index, count, delta, moved,
+                                                        n_moved);
+      case SdcaMap::rows_linf:
+        return kernels::subtract_rows<RowSize::sum>(V, K_, bound, x, index, count, delta, moved,
+                                                    n_moved);
+      default:
+        kernels::subtract_rows<RowSize::most>(V, K_, bound, x, index, count, delta, moved, n_moved);
     }
+    if (map_ == SdcaMap::groups)
+      for (int64_t e = 0; e < count; ++e) stale_[group_[index[e]]] = 1;
   }
 
   /// W (m x outputs) at the present V.
@@ -229,33 +225,50 @@ class SdcaFeatures {
   bool linf() const { return penalty_.kind == PenaltyKind::group_linf; }
   int64_t copies() const { return penalty_.per_class ? K_ : 1; }
 
+  /// Lists the rows that do not vanish, with their factors, for the kernels.
+  void list(int64_t j, double weight, int64_t& listed) {
+    rows_[listed] = static_cast<int32_t>(j);
+    SPARSVM_PREFETCH(V_.data() + j * K_);
+    SPARSVM_PREFETCH(V_.data() + j * K_ + 8);
+    weights_[listed++] = weight;
+  }
+
+  void make_room(int64_t count) {
+    if (count <= std::ssize(rows_)) return;
+    rows_.resize(size(count));
+    weights_.resize(size(count));
+    levels_.resize(size(count));
+  }
+
   template <typename T>
-  void gather_entries(const T* x, const int32_t* index, int64_t count, double* s) const {
+  void gather_entries(const T* x, const int32_t* index, int64_t count, double* s) {
+    make_room(count);
+    int64_t listed = 0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
-      const double level = level_[j];
-      if (size_[j] <= level) continue;
-      const double* v = V_.data() + j * K_;
-      const double weight = static_cast<double>(x[e]) * gain_[j];
-      if (level == 0.0) {
-        for (int64_t k = 0; k < K_; ++k) s[k] += weight * v[k];
-      } else {
-        for (int64_t k = 0; k < K_; ++k) s[k] += weight * soft(v[k], level);
-      }
+      if (size_[j] <= level_[j]) continue;
+      levels_[listed] = level_[j];
+      list(j, static_cast<double>(x[e]) * gain_[j], listed);
+    }
+    if (shrinks_) {
+      kernels::add_shrunk_rows(V_.data(), K_, rows_.data(), weights_.data(), levels_.data(), listed,
+                               s);
+    } else {
+      kernels::add_scaled_rows(V_.data(), K_, rows_.data(), weights_.data(), listed, s);
     }
   }
 
   template <typename T>
-  void gather_l2(const T* x, const int32_t* index, int64_t count, double* s) const {
+  void gather_l2(const T* x, const int32_t* index, int64_t count, double* s) {
+    make_room(count);
+    int64_t listed = 0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
       const double squares = size_[j], level = level_[j];
       if (!(squares > level * level)) continue;
-      const double weight =
-          static_cast<double>(x[e]) * gain_[j] * (1.0 - level / std::sqrt(squares));
-      const double* v = V_.data() + j * K_;
-      for (int64_t k = 0; k < K_; ++k) s[k] += weight * v[k];
+      list(j, static_cast<double>(x[e]) * gain_[j] * (1.0 - level / std::sqrt(squares)), listed);
     }
+    kernels::add_scaled_rows(V_.data(), K_, rows_.data(), weights_.data(), listed, s);
   }
 
   template <typename T>
@@ -369,7 +382,7 @@ class SdcaFeatures {
   SdcaPenalty penalty_;
   int64_t K_, m_ = 0;
   SdcaMap map_ = SdcaMap::entries;
-  bool absolute_ = false;
+  bool absolute_ = false, shrinks_ = true;
   std::vector<int32_t> features_;
   std::vector<double> V_, center_, next_;      // m x outputs
   std::vector<double> gain_, anchor_, level_;  // m
@@ -378,6 +391,8 @@ class SdcaFeatures {
   std::vector<int64_t> first_;
   std::vector<unsigned char> stale_, alive_;
   std::vector<double> cached_, gathered_, row_;
+  std::vector<int32_t> rows_;  // of one sample: the rows that do not vanish, their factors, levels
+  std::vector<double> weights_, levels_;
   ProxScratch scratch_;
 };
 

@@ -93,6 +93,7 @@ class Sdca {
   void step(int64_t inner, Monitor& monitor) {
     for (int64_t s = 1; s <= inner; ++s, ++sweeps_) {
       features_.refresh();
+      samples_.shuffle();
       const double slack = samples_.sweep([&] { monitor.poll(); });
       if (s >= options_.sweeps && s % 4 == 0 && s < inner &&
           slack <= 0.3 * (features_.moved() + samples_.moved())) {
@@ -274,7 +275,6 @@ class Sdca {
     features_.reset(std::move(list), std::move(center), pull, inverse);
     if (!same) samples_.take_features(compress_);
     samples_.prepare(intercept_, sigma_b_);
-    samples_.wake_all();
   }
 
   /// Evaluate the centre and the dual on the whole problem.
@@ -299,7 +299,9 @@ class Sdca {
         margin += Y[k] * r;
       }
       now.objective += problem_.lambda[i] * (best - s[problem_.y[i]]);
-      now.samples += problem_.lambda[i] * best - mean;
+      const double slack = problem_.lambda[i] * best - mean;
+      if (slack > 1e-9 * problem_.lambda[i]) samples_.wake(i);
+      now.samples += slack;
       gain += margin;
     });
     price();

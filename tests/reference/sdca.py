@@ -11,20 +11,21 @@ import numpy as np
 
 
 class Shuffle:
-    """The sequence of orders that the native code visits the samples in (xorshift64)."""
+    """The orders in which the native code visits the samples, each made from the last one."""
 
-    def __init__(self):
+    def __init__(self, n):
         self.state = 0x9E3779B97F4A7C15
+        self.order = list(range(n))
 
-    def next(self, n):
-        order, mask = list(range(n)), (1 << 64) - 1
-        for i in range(n, 1, -1):
+    def next(self):
+        mask = (1 << 64) - 1
+        for i in range(len(self.order), 1, -1):
             self.state ^= (self.state << 13) & mask
             self.state ^= self.state >> 7
             self.state ^= (self.state << 17) & mask
             j = self.state % i
-            order[i - 1], order[j] = order[j], order[i - 1]
-        return order
+            self.order[i - 1], self.order[j] = self.order[j], self.order[i - 1]
+        return self.order
 
 
 def on_simplex(v, mass):
@@ -70,7 +71,7 @@ def proximal_step(problem, X, Y, center, anchor, *, sigma, sigma_b, relaxation, 
         return W, anchor - sigma_b * signed_outputs(problem, Y).sum(axis=0), gain
 
     for _ in range(sweeps):
-        for i in shuffle.next(problem.n):
+        for i in shuffle.next():
             W, b, gain = point()
             scores = X[i] @ W + b
             curvature = gain @ X[i] ** 2 + sigma_b

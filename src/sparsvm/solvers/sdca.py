@@ -98,13 +98,13 @@ class SDCA(Solver):
 
     def _iterate(self, method: Any, best: Best, tol: float, limit: int) -> bool:
         """Sweep and certify until the certificate holds; True if that became hopeless."""
-        target, mark, gap_at_mark, standing = 0.8 * tol, 1000, np.inf, 0
+        target, mark, gap_at_mark, standing = 2.0 * tol, 1000, np.inf, 0
         while method.sweeps < limit and not best.within(tol):
             estimated = method.run(target, min(limit, mark) - method.sweeps)
             proof = best.look()
             if estimated and not best.within(tol):
-                # The estimate inside neglects something: ask for as much less.
-                target *= float(np.clip(0.7 * tol * abs(proof.objective) / proof.gap, 0.01, 0.7))
+                # The estimate inside errs on either side: ask again for as much less.
+                target *= float(np.clip(0.9 * tol * abs(proof.objective) / proof.gap, 0.01, 0.7))
             if method.sweeps >= mark:
                 standing = standing + 1 if best.gap > 0.9 * gap_at_mark else 0
                 if standing == 2:
