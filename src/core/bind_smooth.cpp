@@ -11,6 +11,8 @@
 #include <string>
 
 #include "arrays.hpp"
+#include "bcd.hpp"
+#include "fobos.hpp"
 #include "module.hpp"
 #include "monitor.hpp"
 #include "smooth_arguments.hpp"
@@ -55,6 +57,99 @@ class FirstOrderRun {
  private:
   SmoothArguments arguments_;
   FirstOrder method_;
+};
+
+class BcdRun {
+ public:
+  BcdRun(const SmoothArguments& arguments, bool line_search, bool randomised, double sigma,
+         double omega, double epsilon, bool largest_violation, bool row_norms, bool shrinking,
+         std::uint64_t seed)
+      : arguments_(arguments), method_(arguments.problem(), arguments.prox(),
+                                       BcdOptions{line_search, randomised, sigma, omega, epsilon,
+                                                  largest_violation, row_norms, shrinking, seed}) {}
+
+  void start(const Matrix& weights, const Vector& intercept) {
+    arguments_.check_start(weights, intercept);
+    method_.start(weights.data(), intercept.data());
+  }
+
+  int64_t run(int64_t iterations, double tolerance) {
+    load_blas();
+    Monitor monitor{nb::none()};
+    nb::gil_scoped_release released;
+    return method_.run(iterations, tolerance, [&] { monitor.poll(); });
+  }
+
+  bool settled() const { return method_.settled(); }
+  nb::tuple last() const { return arguments_.point(method_.weights(), method_.intercept()); }
+  nb::object constants() const { return to_numpy(method_.constants()); }
+  int64_t active_blocks() const { return method_.active_blocks(); }
+  nb::tuple violation() const {
+    const auto [sum, largest] = method_.violation();
+    return nb::make_tuple(sum, largest);
+  }
+  nb::tuple partial(int64_t part) {
+    if (part < 0 || part >= std::ssize(method_.constants()) - 1) {
+      throw std::invalid_argument("There is no block " + std::to_string(part) + " among " +
+                                  std::to_string(method_.constants().size() - 1) + ".");
+    }
+    load_blas();
+    const auto [G, h] = method_.partial(part);
+    return nb::make_tuple(to_numpy(G), to_numpy(h));
+  }
+
+ private:
+  SmoothArguments arguments_;
+  Bcd method_;
+};
+
+class FobosRun {
+ public:
+  FobosRun(const SmoothArguments& arguments, Input<int64_t, 1> samples, double eta0, bool lazy,
+           std::uint64_t seed)
+      : arguments_(arguments),
+        method_(arguments.problem(), arguments.prox(), FobosOptions{eta0, lazy, seed},
+                checked(arguments, samples)) {}
+
+  void start(const Matrix& weights, const Vector& intercept) {
+    arguments_.check_start(weights, intercept);
+    method_.start(weights.data(), intercept.data());
+  }
+
+  int64_t run(int64_t passes, double) {
+    Monitor monitor{nb::none()};
+    nb::gil_scoped_release released;
+    method_.run(passes, [&] { monitor.poll(); });
+    return passes;
+  }
+
+  bool settled() const { return false; }
+  nb::tuple last() const {
+    const nb::tuple point = arguments_.point(method_.weights(), method_.intercept());
+    if (!method_.hinge()) return point;
+    const std::vector<double> mean = method_.dual();
+    const int64_t n = arguments_.problem().n(), K = arguments_.problem().loss.classes;
+    Output dual(n * K);
+    std::copy(mean.begin(), mean.end(), dual.data());
+    return nb::make_tuple(point[0], point[1], dual.matrix(n, K, false));
+  }
+
+ private:
+  static std::vector<int64_t> checked(const SmoothArguments& arguments,
+                                      const Input<int64_t, 1>& samples) {
+    const int64_t n = arguments.problem().n();
+    std::vector<int64_t> list(samples.data(), samples.data() + length(samples));
+    if (list.empty()) throw std::invalid_argument("samples must not be empty.");
+    for (const int64_t i : list) {
+      if (i >= 0 && i < n) continue;
+      throw std::invalid_argument("samples holds " + std::to_string(i) + ", outside the " +
+                                  std::to_string(n) + " samples of the design.");
+    }
+    return list;
+  }
+
+  SmoothArguments arguments_;
+  Fobos method_;
 };
 
 /// Loss, derivative and curvature of every sample at the outputs S (n, outputs).
@@ -123,6 +218,38 @@ void bind_smooth(nb::module_& m) {
                    "Whether the last run ended because the iterates had stopped moving.")
       .def_prop_ro("lipschitz", &FirstOrderRun::lipschitz, "The reciprocal of the present step.")
       .def("last", &FirstOrderRun::last, "Copies of W (d, outputs) and b (outputs,).");
+  nb::class_<BcdRun>(m, "Bcd", "Block coordinate descent; see solvers.BCD.")
+      .def(nb::init<const SmoothArguments&, bool, bool, double, double, double, bool, bool, bool,
+                    std::uint64_t>(),
+           nb::arg("problem"), nb::kw_only(), nb::arg("line_search"), nb::arg("randomised"),
+           nb::arg("sigma"), nb::arg("omega"), nb::arg("epsilon"), nb::arg("largest_violation"),
+           nb::arg("row_norms"), nb::arg("shrinking"), nb::arg("seed"), nb::keep_alive<1, 2>())
+      .def("start", &BcdRun::start, nb::arg("weights"), nb::arg("intercept"),
+           "Set W (d, outputs) and b.")
+      .def("run", &BcdRun::run, nb::arg("iterations"), nb::arg("tolerance") = -1.0,
+           "Outer iterations; stop early once the stopping rule holds for tolerance, if that is "
+           "not negative. Returns the number of iterations done.")
+      .def_prop_ro("settled", &BcdRun::settled,
+                   "Whether the last run ended because the stopping rule held.")
+      .def_prop_ro("constants", &BcdRun::constants,
+                   "The Lipschitz constant of every block, the intercept's last.")
+      .def_prop_ro("active_blocks", &BcdRun::active_blocks, "Blocks that are not shrunken away.")
+      .def_prop_ro("violation", &BcdRun::violation,
+                   "Sum and largest of the violations in the last outer iteration.")
+      .def("partial", &BcdRun::partial, nb::arg("block"),
+           "Partial gradient and generalised second derivatives of a block, flat.")
+      .def("last", &BcdRun::last, "Copies of W (d, outputs) and b (outputs,).");
+  nb::class_<FobosRun>(m, "Fobos", "Stochastic forward-backward splitting; see solvers.FOBOS.")
+      .def(nb::init<const SmoothArguments&, Input<int64_t, 1>, double, bool, std::uint64_t>(),
+           nb::arg("problem"), nb::kw_only(), nb::arg("samples"), nb::arg("eta0"), nb::arg("lazy"),
+           nb::arg("seed"), nb::keep_alive<1, 2>())
+      .def("start", &FobosRun::start, nb::arg("weights"), nb::arg("intercept"),
+           "Set W (d, outputs) and b.")
+      .def("run", &FobosRun::run, nb::arg("passes"), nb::arg("tolerance") = -1.0,
+           "So many passes over the samples; the tolerance is for other methods.")
+      .def_prop_ro("settled", &FobosRun::settled, "Never: the method has no rule of its own.")
+      .def("last", &FobosRun::last,
+           "Copies of W (d, outputs), b (outputs,) and, for the hinge, the mean subgradients.");
 }
 
 }  // namespace sparsvm

@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "block_newton_rows.hpp"
 #include "design.hpp"
 
 namespace sparsvm {

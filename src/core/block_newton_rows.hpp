@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "design.hpp"
 #include "packs.hpp"
 
 namespace sparsvm {
@@ -218,14 +219,6 @@ inline double value_of_one(RowLoss loss, double s, int y, double margin) {
     case 20: call(20); break;       \
     default: call(0); break;        \
   }
-
-/// One column: `values` are floats if `single`, otherwise doubles.
-struct ColumnView {
-  const void* values;
-  const std::int32_t* rows;
-  std::int64_t count;
-  bool single;
-};
 
 SPARSVM_CLONED static void column_gradient(const ColumnView& c, int width, const double* D,
                                            double* out) {

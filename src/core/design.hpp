@@ -97,6 +97,14 @@ struct SparseColumns {
   bool single;
 };
 
+/// One column: `values` are floats if `single`, otherwise doubles.
+struct ColumnView {
+  const void* values;
+  const int32_t* rows;
+  int64_t count;
+  bool single;
+};
+
 class Design {
  public:
   /// rows: the row index, or nothing for all stored rows in their own order.

@@ -66,10 +66,14 @@ class PenaltyProx {
   void apply(double* V, double step) { apply(V, step, 0, parts()); }
 
   /// The features of a part, in ascending order.
-  std::vector<std::int64_t> members(std::int64_t part) const {
-    if (by_feature()) return {part};
-    return {order_.begin() + first_[part], order_.begin() + first_[part + 1]};
+  void members(std::int64_t part, std::vector<std::int64_t>& out) const {
+    if (by_feature()) {
+      out.assign(1, part);
+    } else {
+      out.assign(order_.begin() + first_[part], order_.begin() + first_[part + 1]);
+    }
   }
+  double weight(std::int64_t feature) const { return omega_[feature]; }
 
   /// base(ω∘V) on the parts [from, to).
   double value(const double* V, std::int64_t from, std::int64_t to) const {

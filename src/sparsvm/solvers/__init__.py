@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.bcd import BCD
 from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.budget_search import BudgetSearch
 from sparsvm.solvers.chain import Chain, Stage
@@ -12,6 +13,7 @@ from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.fbpd_budget import FBPDEpigraph, FBPDLinear
 from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
+from sparsvm.solvers.fobos import FOBOS
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.newton import Newton
 from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
@@ -20,10 +22,12 @@ from sparsvm.solvers.threads import blas_threads
 
 __all__ = [
     "AUTO",
+    "BCD",
     "CONSTRAINED_SOLVERS",
     "DCA",
     "FBPD",
     "FISTA",
+    "FOBOS",
     "SDCA",
     "SOLVERS",
     "BlockNewton",

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.bcd import BCD
 from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.cutting_plane import CuttingPlane
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
 from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
+from sparsvm.solvers.fobos import FOBOS
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.newton import Newton
 from sparsvm.solvers.sdca import SDCA
@@ -32,6 +34,8 @@ SOLVERS: dict[str, type[Solver]] = {
         FISTA,
         ForwardBackward,
         SpaRSA,
+        FOBOS,
+        BCD,
     )
 }
 

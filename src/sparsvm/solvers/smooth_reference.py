@@ -118,7 +118,7 @@ def drive(
         )
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
     """Refuse an option that is none of the choices."""
     if value not in choices:
         raise ValueError(
