@@ -6,8 +6,15 @@ when something is drawn and not before.
 """
 
 from sparsvm.plots.convergence import ConvergenceDisplay
+from sparsvm.plots.margin import MarginDisplay
 from sparsvm.plots.path import PathDisplay
 from sparsvm.plots.pattern import SparsityPatternDisplay
 from sparsvm.plots.selection import SelectionDisplay
 
-__all__ = ["ConvergenceDisplay", "PathDisplay", "SelectionDisplay", "SparsityPatternDisplay"]
+__all__ = [
+    "ConvergenceDisplay",
+    "MarginDisplay",
+    "PathDisplay",
+    "SelectionDisplay",
+    "SparsityPatternDisplay",
+]
