@@ -114,7 +114,7 @@ def halves_table(count):
     return lines, separable
 
 
-def few_errors(target=7, draws=2000, swaps=400):
+def few_errors(target=7, draws=800, swaps=400):
     """Search halves of sepal length and width for a number E of margin errors near the target.
 
     First at random, then by exchanging single samples as long as E does not move away from it.
@@ -186,14 +186,19 @@ def figure(separable_seed, nonseparable, path):
         (*half(separable_seed, columns), ["sepal width", "petal width"]),
         (*nonseparable, ["sepal length", "sepal width"]),
     ]
-    fig, axes = plt.subplots(2, 3, figsize=(15, 9), layout="constrained")
+    fig, axes = plt.subplots(2, 3, figsize=(15, 10.5), layout="constrained")
     for line, (X, y, names) in zip(axes, rows, strict=True):
         models = (naive(X, y, C, False), naive(X, y, C), MaxMarginSVC().fit(X, y))
-        titles = ("(15), C = 2¹⁰, b = 0", "(15), C = 2¹⁰, free b", "largest smallest margin")
+        titles = ("naive, C = 2¹⁰, b = 0", "naive, C = 2¹⁰, free b", "largest smallest margin")
         for ax, model, title in zip(line, models, titles, strict=True):
-            MarginDisplay.from_estimator(model, X, y, feature_names=names, ax=ax)
+            MarginDisplay.from_estimator(
+                model, X, y, feature_names=names, class_names=load_iris().target_names, ax=ax
+            )
             hinge, margin, errors = measures(model, X, y)
-            ax.set_title(f"{title}: hinge {hinge:.4g}, margin {margin:.4f}, E = {errors}")
+            ax.set_title(
+                f"{title}\nhinge {hinge:.4g}, smallest margin {margin:.4f}, E = {errors}",
+                fontsize="medium",
+            )
     fig.savefig(path, dpi=110)
 
 
@@ -201,7 +206,7 @@ def main():
     """Write the tables and the figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--halves", type=int, default=60)
-    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--draws", type=int, default=800)
     options = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     table, separable = halves_table(options.halves)
@@ -219,6 +224,13 @@ def main():
         "The paper reports, for one half each: "
         + "; ".join(f"{name}: {value}" for name, value in PAPER.items())
         + ".",
+        "",
+        "With free intercepts and solved exactly, (15) at C = 2^10 attains the least hinge on "
+        "nearly every non-separable half, and then its smallest margin is that of ours to "
+        "within a third of a per cent: the gap of the paper is not one between the two "
+        "problems. With b = 0 it does not come near the least hinge. On separable halves C = "
+        "2^10 is often too small for zero hinge, and a larger margin is then bought with a "
+        "larger hinge.",
         "",
         "## Halves with few margin errors (sepal length, sepal width)",
         "",

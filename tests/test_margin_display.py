@@ -58,6 +58,8 @@ def test_what_cannot_be_shown_is_refused():
     model = MaxMarginSVC().fit(X, Y)
     with pytest.raises(ValueError, match="models of two features, but this one has 4"):
         MarginDisplay.from_estimator(MaxMarginSVC().fit(*load_iris(return_X_y=True)), X, Y)
+    with pytest.raises(ValueError, match="There are 2 names for 3 classes"):
+        MarginDisplay.from_estimator(model, X, Y, class_names=["a", "b"])
     with pytest.raises(ValueError, match="X must have two columns, but it has 1"):
         MarginDisplay.from_estimator(model, X[:, :1], Y)
     with pytest.raises(ValueError, match=r"X has 150 rows, but y has shape \(149,\)"):

@@ -74,7 +74,14 @@ class MarginDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, feature_names: Any = None, ax: Any = None
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        feature_names: Any = None,
+        class_names: Any = None,
+        ax: Any = None,
     ) -> MarginDisplay:
         """Draw a fitted linear classifier of two features with its samples.
 
@@ -88,6 +95,8 @@ class MarginDisplay:
             Their labels, from ``classes_``.
         feature_names : list of str or None, default=None
             Names of the axes; by default those seen in ``fit``.
+        class_names : list of str or None, default=None
+            Names of the classes, in the order of ``classes_``; by default the labels.
         ax : matplotlib axes or None, default=None
         """
         check_is_fitted(estimator, "coef_")
@@ -103,6 +112,9 @@ class MarginDisplay:
         if X.shape[1] != 2:
             raise ValueError(f"X must have two columns, but it has {X.shape[1]}.")
         classes = np.asarray(estimator.classes_)
+        labels = classes if class_names is None else class_names
+        if len(labels) != classes.size:
+            raise ValueError(f"There are {len(labels)} names for {classes.size} classes.")
         y = np.asarray(y)
         if y.shape != (X.shape[0],):
             raise ValueError(f"X has {X.shape[0]} rows, but y has shape {y.shape}.")
@@ -118,7 +130,7 @@ class MarginDisplay:
             intercept,
             X,
             np.searchsorted(classes, y),
-            class_names=[str(name) for name in classes],
+            class_names=[str(name) for name in labels],
             feature_names=names,
         )
         return display.plot(ax=ax)
@@ -157,12 +169,23 @@ class MarginDisplay:
                 color=COLOURS[k % len(COLOURS)],
                 edgecolors=np.where(self.inside_[rows], "black", "white"),
                 linewidths=np.where(self.inside_[rows], 1.3, 0.5),
-                label=name,
                 zorder=3,
             )
+            # A mark of its own in the legend, whose rim does not depend on the first sample.
+            marker, colour = MARKERS[k % len(MARKERS)], COLOURS[k % len(COLOURS)]
+            ax.plot([], [], marker=marker, color=colour, markersize=5, linestyle="", label=name)
         ax.set_xlabel(self.feature_names[0])
         ax.set_ylabel(self.feature_names[1])
-        ax.legend(fontsize="x-small", frameon=True, ncols=2)
+        # Lines and samples leave no corner free, so the legend goes below.
+        ax.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.13),
+            fontsize="x-small",
+            frameon=False,
+            ncols=2,
+            title="margins of the pairs, and classes",
+            title_fontsize="x-small",
+        )
         tidy(ax)
         return self
 
