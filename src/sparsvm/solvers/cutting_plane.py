@@ -73,20 +73,17 @@ class CuttingPlane(Solver):
             raise ValueError(f"max_iter must be at least 1, but is {self.max_iter!r}.")
         began = time.perf_counter()
         limit = self.max_iter if control.max_iter is None else control.max_iter
-        report = progress(self.name, control)
         rounds = 0
         with blas_threads(control.n_jobs or 1):
             cuts = _Cuts(problem, start)
-            best = Best(problem, cuts)
+            best = Best(problem, cuts, progress(self.name, control))
             best.record(0)
             while rounds < limit and not best.within(control.tol):
                 cuts.add()
                 cuts.solve()
                 rounds += 1
-                best.look()
-                record = best.record(rounds)
-                if report is not None:
-                    report(*record)
+                best.renew()
+                best.record(rounds)
             return Solution.certify(
                 problem,
                 best.coef,

@@ -13,7 +13,7 @@ from sparsvm.losses import Hinge
 from sparsvm.problem import Control, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best, on_simplices
-from sparsvm.solvers.progress import progress
+from sparsvm.solvers.progress import Callback, progress
 from sparsvm.solvers.sdca import SDCA
 from sparsvm.solvers.threads import blas_threads
 
@@ -88,17 +88,14 @@ class Newton(Solver):
         self._check_options()
         began = time.perf_counter()
         limit = self.max_iter if control.max_iter is None else control.max_iter
-        report = progress(self.name, control)
         with blas_threads(control.n_jobs or 1):
             if start is None:
                 start = _prepared(problem, control)
-            run = _Run(problem, start, self.direct)
+            run = _Run(problem, start, self.direct, progress(self.name, control))
             run.best.record(0)
             while run.steps < limit and not run.best.within(control.tol) and not run.stalled:
                 run.advance(control.tol, limit)
-                record = run.best.record(run.steps)
-                if report is not None:
-                    report(*record)
+                run.best.record(run.steps)
             return Solution.certify(
                 problem,
                 run.best.coef,
@@ -132,7 +129,9 @@ def _prepared(problem: Problem, control: Control) -> Start:
 class _Run:
     """The method with the sizes of its terms, subproblem after subproblem."""
 
-    def __init__(self, problem: Problem, start: Start, direct: int) -> None:
+    def __init__(
+        self, problem: Problem, start: Start, direct: int, report: Callback | None = None
+    ) -> None:
         self.direct = direct
         self.method = _method(problem)
         self.steps, self.idle, self.failures = 0, 0, 0
@@ -150,7 +149,7 @@ class _Run:
             np.ascontiguousarray(intercept, dtype=np.float64),
             on_simplices(problem, dual) / problem.alpha,
         )
-        self.best = Best(problem, self.method)
+        self.best = Best(problem, self.method, report)
         self.gain = float(np.clip(FIRST_GAIN / max(self.best.relative_gap, 1e-300), 1.0, 1e5))
         self.aim, self.weakest = 1.0, np.inf
 
@@ -179,7 +178,7 @@ class _Run:
         )
         self.steps += max(report["steps"], 1)
         before = self.best.gap
-        self.best.look()
+        self.best.renew()
         if not report["solved"]:
             self.method.reject()
             self.gain /= CUT

@@ -101,7 +101,7 @@ class SDCA(Solver):
         target, mark, gap_at_mark, standing = 2.0 * tol, 1000, np.inf, 0
         while method.sweeps < limit and not best.within(tol):
             estimated = method.run(target, min(limit, mark) - method.sweeps)
-            proof = best.look()
+            proof = best.renew()
             if estimated and not best.within(tol):
                 # The estimate inside errs on either side: ask again for as much less.
                 target *= float(np.clip(0.9 * tol * abs(proof.objective) / proof.gap, 0.01, 0.7))

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from sparsvm.losses import Floats
-from sparsvm.problem import History, Problem
+from sparsvm.problem import Certificate, History, Problem
 from sparsvm.solvers.progress import Callback
 
 
@@ -43,6 +43,16 @@ class Watch:
         """Return the seconds since the watch was made."""
         return time.perf_counter() - self.began
 
+    @property
+    def gap(self) -> float:
+        """The objective of the best primal point minus the best bound, not below 0."""
+        return max(self.objective - self.bound, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over the objective."""
+        return self.gap / abs(self.objective) if self.objective != 0.0 else np.inf
+
     def within(self, tol: float) -> bool:
         """Whether the best points prove ``tol``."""
         return self.objective - self.bound <= max(tol * abs(self.objective), self.floor)
@@ -56,8 +66,8 @@ class Watch:
 
     def record(self, iteration: int) -> None:
         """Append the best points to the history."""
-        gap = max(self.objective - self.bound, 0.0)
-        record = (iteration, self.seconds(), self.objective, gap, int(np.count_nonzero(self.coef)))
+        nonzeros = int(np.count_nonzero(self.coef))
+        record = (iteration, self.seconds(), self.objective, self.gap, nonzeros)
         self.records.append(record)
         if self.report is not None and record[1] >= self.reported + 0.2:
             self.reported = record[1]
@@ -65,11 +75,13 @@ class Watch:
 
     def consider(
         self, weights: Floats, intercept: Floats, dual: Floats | None, anyway: bool = False
-    ) -> None:
+    ) -> Certificate:
         """Certify a point without recording it."""
         coef = np.ascontiguousarray(weights.T)
         if self.problem.n_outputs > 1 and self.problem.loss.of_differences:
-            # Shifting all classes alike changes no difference of scores.
+            # Shifting all classes alike changes neither differences of scores nor the penalty.
+            free = self.problem.penalty.free
+            coef[:, free] -= coef[:, free].mean(axis=0)
             intercept = intercept - intercept.mean()
         proof = self.problem.certificate(coef, intercept, dual)
         if anyway or proof.objective < self.objective:
@@ -77,6 +89,7 @@ class Watch:
             self.objective, self.floor = proof.objective, proof.floor
         if anyway or proof.dual_objective > self.bound:
             self.dual, self.bound = proof.dual, proof.dual_objective
+        return proof
 
     def history(self) -> History:
         """Return all records."""
