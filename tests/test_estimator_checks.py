@@ -40,6 +40,28 @@ def test_scikit_learn_check_of_the_ramp_with_every_convex_penalty(estimator, che
     check(estimator)
 
 
+SMOOTH = [("squared_hinge", "l1/l2"), ("logistic", "l1"), ("ovr_squared_hinge", "elasticnet")]
+OTHERS = [
+    (loss, penalty)
+    for loss in ("squared_hinge", "logistic", "ovr_squared_hinge")
+    for penalty in PENALTIES
+    if (loss, penalty) not in SMOOTH
+]
+
+
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@parametrize_with_checks([SparseSVC(loss, penalty) for loss, penalty in SMOOTH])
+def test_scikit_learn_check_of_smooth_losses(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@parametrize_with_checks([SparseSVC(loss, penalty) for loss, penalty in OTHERS])
+def test_scikit_learn_check_of_the_other_smooth_problems(estimator, check):
+    check(estimator)
+
+
 def test_array_api_checks():
     # scikit-learn leaves these out unless scipy was imported under this setting.
     code = """
