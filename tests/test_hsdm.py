@@ -75,7 +75,7 @@ def test_hsdm_approaches_hinge_and_margin_of_the_exact_solver(case):
     X, y, accuracy = CASES[case]
     exact = MaxMarginSVC().fit(X, y)
     with pytest.warns(ConvergenceWarning, match="hsdm stopped after .* is not proved"):
-        model = MaxMarginSVC(solver=HSDM(max_iter=100_000)).fit(X, y)
+        model = MaxMarginSVC(solver=HSDM(max_iter=60_000)).fit(X, y)
     assert model.hinge_loss_ == pytest.approx(exact.hinge_loss_, rel=1e-5, abs=1e-3)
     assert model.smallest_margin_ == pytest.approx(exact.smallest_margin_, rel=accuracy)
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from sparsvm.hierarchical.least_hinge import RANK_TOLERANCE, Face, decomposed, lifted_scores
 from sparsvm.hierarchical.optimum import Optimum
-from sparsvm.hierarchical.polish import Program, State, interior_state, polish
+from sparsvm.hierarchical.polish import STAGNANT, Program, State, interior_state, polish
 from sparsvm.hierarchical.reduction import Ints, ReducedSamples, pair_norms, split_pairs
 from sparsvm.hierarchical.row_generation import RowGenerator, Rows
 from sparsvm.losses import Floats
@@ -38,6 +38,11 @@ def shortest_on_face(
         rows = guess.rows
         state = State(np.zeros(search.size), 1.0, guess.pair_dual, guess.row_dual / unit)
     state, rows = search.polished(state, rows, False)
+    if guess is not None and state.residual > STAGNANT:
+        # Where features differ much in scale, the guess was too rough to be polished.
+        other, more = search.polished(*search.interior(False, tol), False)
+        if other.residual < state.residual:
+            state, rows = other, more
     x = search.unknowns(state.z)
     return Optimum(
         x=x,
