@@ -186,7 +186,7 @@ class Continuation:
         self, groups: NDArray[np.bool_], candidates: NDArray[np.intp], strength: Floats
     ) -> None:
         """Add the strongest candidates, at most doubling what is there already."""
-        limit = max(50, self.problem.n, int(np.count_nonzero(groups)))
+        limit = max(50, int(np.count_nonzero(groups)))
         if candidates.size > limit:
             order = np.argsort(-strength[candidates], kind="stable")
             candidates = candidates[order[:limit]]

@@ -141,7 +141,7 @@ class _Bracket:
         solver: Solver = InteriorPoint()
         steps = Continuation(self.problem, solver, Control())
         steps.begin_at_zero(LargestAlpha(self.upper, 0.0, self.zero, self.dual))
-        alpha, tol = 0.7 * self.upper, 1e-6
+        alpha, tol = 0.9 * self.upper, 1e-6
         for _ in range(_ROUNDS):
             solution = steps.solve(alpha, tol)
             penalty = self.problem.penalty.value(solution.coef)

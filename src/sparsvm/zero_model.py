@@ -62,7 +62,9 @@ def zero_model(problem: Problem) -> ZeroModel:
         return smooth_zero_model(problem)
     free = problem.penalty.free.astype(np.int32)
     part = Restriction.to(problem, free)
-    small, members = _distinct(part.part) if free.size == 0 else (part.part, None)
+    small, members = part.part, None
+    if free.size == 0 and problem.margin_matrix is None:
+        small, members = _distinct(part.part)
     terms = replace(small.penalty, kind="l1", l1_ratio=1.0)
     small = replace(small, penalty=terms, alpha=1.0, tilt=None)
     found = InteriorPoint().solve(small, None, Control(tol=_TOL))

@@ -49,7 +49,7 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         coef, intercept = self._checked_coefficients()
         X = read_samples(self, X)
-        scores = _scores(X, coef) + intercept
+        scores = column_scores(X, coef) + intercept
         return np.asarray(scores.ravel() if scores.shape[1] == 1 else scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -131,7 +131,7 @@ def _columns_in_use(coef: Any) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.any(np.asarray(coef) != 0, axis=0))
 
 
-def _scores(X: Any, coef: Any) -> npt.NDArray[Any]:
+def column_scores(X: Any, coef: Any) -> npt.NDArray[Any]:
     """Return X coefᵀ from the columns where coef is not zero."""
     columns = _columns_in_use(coef)
     # Gathering columns pays up to about half of them; beyond that the plain product is faster
