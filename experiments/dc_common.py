@@ -1,0 +1,207 @@
+"""The eight classifiers of the difference-of-convex experiments, and how they are judged.
+
+Every module ``experiments/dc_*.py`` follows the same protocol: 70 % of the samples train and 30 %
+test, lambda is chosen from ``LAMBDAS`` by five-fold cross-validation on the training samples (of
+equal accuracies the first of the set), and 20 repetitions give mean and standard deviation. All
+non-convex fits start from the convex machine of the same fold and lambda, which is fitted once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from sparsvm.design import make_design
+from sparsvm.losses import Hinge, Loss, Ramp
+from sparsvm.penalties import L0, L1, L2, CappedL1, Penalty
+from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.solvers import DCA, InteriorPoint
+
+LAMBDAS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+REPETITIONS = 20
+NONZERO = 1e-6
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A name of the paper's Table 1, with its loss and penalty."""
+
+    name: str
+    loss: Loss
+    penalty: Penalty
+
+    @property
+    def start(self) -> str:
+        """The convex classifier to start from."""
+        return "SVM" if self.penalty.name == "l2" else "OneNormSVM"
+
+
+CLASSIFIERS = (
+    Classifier("SVM", Hinge(), L2()),
+    Classifier("OneNormSVM", Hinge(), L1()),
+    Classifier("ZeroNormSVM", Hinge(), L0()),
+    Classifier("CapOneNormSVM", Hinge(), CappedL1()),
+    Classifier("RLSVM2", Ramp(), L2()),
+    Classifier("RLSVM1", Ramp(), L1()),
+    Classifier("RLSVM0", Ramp(), L0()),
+    Classifier("RLSVMC1", Ramp(), CappedL1()),
+)
+
+
+def problem_of(X, y, classifier, lam):
+    """The paper's sum of losses plus lambda times the penalty, as a weighted mean."""
+    n, d = X.shape
+    # Its l2 penalty has no factor 1/2.
+    alpha = lam / n * (2.0 if classifier.penalty.name == "l2" else 1.0)
+    return Problem(
+        design=make_design(np.ascontiguousarray(X)),
+        y=y,
+        mass=np.full(n, 1.0 / n),
+        cost=classifier.loss.cost_matrix(2),
+        n_classes=2,
+        alpha=alpha,
+        loss=classifier.loss,
+        penalty=classifier.penalty.resolve(d, 1),
+    )
+
+
+def fit_all(X, y, lam, classifiers=CLASSIFIERS) -> dict[str, Solution]:
+    """Fit every classifier at one lambda, the convex ones first."""
+    found: dict[str, Solution] = {}
+    wanted = {c.name for c in classifiers} | {c.start for c in classifiers}
+    for classifier in CLASSIFIERS:
+        if classifier.name in wanted and classifier.name == classifier.start:
+            problem = problem_of(X, y, classifier, lam)
+            found[classifier.name] = InteriorPoint().solve(problem, None, Control(tol=1e-7))
+    for classifier in classifiers:
+        if classifier.name not in found:
+            first = found[classifier.start]
+            start = Start(first.coef, first.intercept, first.dual)
+            problem = problem_of(X, y, classifier, lam)
+            found[classifier.name] = DCA().solve(problem, start, Control(tol=1e-3))
+    return {c.name: found[c.name] for c in classifiers}
+
+
+def accuracy(solution, X, y):
+    return float(np.mean((X @ solution.coef[0] + solution.intercept[0] > 0.0) == (y == 1)))
+
+
+def choose_lambdas(X, y, seed, classifiers=CLASSIFIERS) -> dict[str, float]:
+    """The lambda of each classifier with the best five-fold accuracy, the first among equals."""
+    totals = {c.name: np.zeros(len(LAMBDAS)) for c in classifiers}
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y)
+    for train, test in folds:
+        for at, lam in enumerate(LAMBDAS):
+            for name, solution in fit_all(X[train], y[train], lam, classifiers).items():
+                totals[name][at] += accuracy(solution, X[test], y[test])
+    # Sums of the same five numbers may differ in the last bit.
+    return {name: LAMBDAS[int(np.argmax(np.round(t, 9)))] for name, t in totals.items()}
+
+
+def judge(classifier, solution, train, test):
+    """Accuracy on the test samples, shares of features, support vectors and parameters."""
+    (X, y), (X_test, y_test) = train, test
+    problem = problem_of(X, y, classifier, 1.0)
+    scores = problem.scores(solution.coef, solution.intercept)
+    support = float(problem.loss.on_slope(scores, y, problem.margins()).mean())
+    selected = np.abs(solution.coef[0]) > NONZERO
+    return {
+        "accuracy": accuracy(solution, X_test, y_test),
+        "features": float(selected.mean()),
+        "support": support,
+        "parameters": float(selected.mean()) * support,
+        "steps": float(solution.n_iter),
+        "selected": selected,
+    }
+
+
+def run(X, y, seed, classifiers=CLASSIFIERS):
+    """One repetition: split, choose lambda, fit, judge."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(y.size)
+    cut = round(0.7 * y.size)
+    train, test = order[:cut], order[cut:]
+    chosen = choose_lambdas(X[train], y[train], seed, classifiers)
+    rows = {}
+    for classifier in classifiers:
+        lam = chosen[classifier.name]
+        solution = fit_all(X[train], y[train], lam, (classifier,))[classifier.name]
+        data = (X[train], y[train]), (X[test], y[test])
+        rows[classifier.name] = {"lambda": lam, **judge(classifier, solution, *data)}
+    return rows
+
+
+def with_mu(classifier, mu):
+    """The same classifier with another width of its ramp."""
+    return replace(classifier, loss=Ramp(mu=mu))
+
+
+def mean_std(values):
+    return f"{np.mean(values):.2f} ± {np.std(values):.2f}"
+
+
+def arguments(description):
+    """Parse the options that all experiments share."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of tables and figures")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def write_table(path, title, header, rows):
+    """Write a Markdown table, and print it."""
+    lines = [title, "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    print("\n".join(lines), flush=True)
+
+
+def panels(path, wanted, groups, values, labels=CLASSIFIERS):
+    """Draw one panel of grouped bars per quantity: mean over repetitions, bars of one deviation.
+
+    ``values[group][classifier name]`` is a list of dictionaries, one per repetition.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        len(wanted), 1, figsize=(9, 2.9 * len(wanted)), squeeze=False, layout="constrained"
+    )
+    colours = plt.get_cmap("Paired").colors
+    width = 0.85 / len(labels)
+    for ax, (key, (title, skipped)) in zip(axes[:, 0], wanted.items(), strict=True):
+        for at, classifier in enumerate(labels):
+            if classifier.name in skipped:
+                continue
+            cells = [[row[key] for row in values[group][classifier.name]] for group in groups]
+            place = np.arange(len(groups)) + (at - (len(labels) - 1) / 2) * width
+            ax.bar(
+                place,
+                [np.mean(cell) for cell in cells],
+                width,
+                yerr=[np.std(cell) for cell in cells],
+                color=colours[(at % 4) * 2 + (at >= 4)],
+                error_kw={"lw": 0.7},
+                label=classifier.name,
+            )
+        ax.set_xticks(np.arange(len(groups)), [str(group) for group in groups])
+        ax.set_ylabel(title)
+        ax.set_ylim(bottom=0.0)
+        ax.spines[["top", "right"]].set_visible(False)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    print(path)
