@@ -19,7 +19,7 @@ from reference import oracles, smooth
 from sparsvm.dual_gain import gain_of
 from sparsvm.losses import OvrSquaredHinge, SquaredHinge
 
-PER_FAMILY = 6
+PER_FAMILY = 4
 EPS = np.finfo(float).eps
 
 
