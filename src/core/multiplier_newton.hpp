@@ -10,38 +10,23 @@
 // (manifold of the penalty, tied samples) end it in finitely many steps; a line search on its
 // objective, with proximal gradient steps where Newton's give no descent, makes it safe.
 //
-// Only a working set of features takes part; price() looks at the others.
+// Only a working set of features takes part; the others are priced when the subproblem is solved.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "augmented_hinge.hpp"
 #include "design.hpp"
+#include "multiplier_newton_features.hpp"
 #include "multiplier_newton_system.hpp"
-#include "penalty_layout.hpp"
 #include "penalty_manifold.hpp"
 #include "tied_samples.hpp"
 
 namespace sparsvm {
-
-struct MultiplierNewtonProblem {
-  const Design* design;
-  HingeTerms hinge;
-  PenaltyKind kind;
-  double l1_ratio;
-  const int32_t* groups;
-  int64_t n_groups;
-  bool per_class;
-  const double* omega;  // d
-  const double* rms;    // d root mean squares of the columns, the scale of unpenalised ones
-  bool intercept;
-  const double* tilt;  // d x outputs, or null
-};
 
 struct NewtonReport {
   int64_t steps = 0, tied = 0, unknowns = 0, inner = 0, fallbacks = 0;
@@ -59,13 +44,8 @@ class MultiplierNewton {
         center_weights_(weights_), center_intercept_(intercept_),
         multipliers_(size(n_ * problem.hinge.classes), 0.0), scores_(size(n_ * outputs_)),
         trial_scores_(scores_.size()), change_(scores_.size()), dual_(multipliers_.size()),
-        trial_dual_(multipliers_.size()), signed_(scores_.size()), inverse_(size(d_)) {
-    for (int64_t j = 0; j < d_; ++j) {
-      const double unit = p_.omega[j] > 0.0 ? p_.omega[j] : p_.rms[j];
-      inverse_[j] = unit > 0.0 ? 1.0 / unit : 1.0;
-    }
+        trial_dual_(multipliers_.size()), signed_(scores_.size()), set_(problem) {
     for (int64_t i = 0; i < n_; ++i) mass_ += p_.hinge.lam[i];
-    group_features();
   }
 
   void set_direct_limit(int64_t limit) { system_.direct = limit; }
@@ -73,27 +53,27 @@ class MultiplierNewton {
   void start(const double* weights, const double* intercept, const double* dual) {
     std::copy(weights, weights + d_ * outputs_, weights_.begin());
     for (int64_t j = 0; j < d_; ++j) {
-      for (int64_t o = 0; o < outputs_; ++o) weights_[j * outputs_ + o] /= inverse_[j];
+      for (int64_t o = 0; o < outputs_; ++o) weights_[j * outputs_ + o] /= set_.inverse[j];
     }
     std::copy(intercept, intercept + outputs_, intercept_.begin());
     std::copy(dual, dual + n_ * p_.hinge.classes, multipliers_.begin());
     center_weights_ = weights_;
     center_intercept_ = intercept_;
     dual_ = multipliers_;
-    features_.clear();
+    set_.features.clear();
   }
 
   /// W (d x outputs).
   void weights(double* out) const {
     for (int64_t j = 0; j < d_; ++j) {
       for (int64_t o = 0; o < outputs_; ++o) {
-        out[j * outputs_ + o] = weights_[j * outputs_ + o] * inverse_[j];
+        out[j * outputs_ + o] = weights_[j * outputs_ + o] * set_.inverse[j];
       }
     }
   }
   const std::vector<double>& intercept() const { return intercept_; }
   const std::vector<double>& dual() const { return dual_; }
-  int64_t working_set() const { return static_cast<int64_t>(features_.size()); }
+  int64_t working_set() const { return static_cast<int64_t>(set_.features.size()); }
 
   /// The mean size of the non-zero penalised coordinates; 0 if there is none.
   double typical_size() const {
@@ -126,7 +106,7 @@ class MultiplierNewton {
     NewtonReport report;
     damping_ = 0.0;
     typical_ = typical;
-    if (features_.empty()) choose_features(accuracy, true, poll);
+    if (set_.features.empty()) choose_features(accuracy, true, poll);
     for (;;) {
       gather();
       evaluate_afresh(poll);
@@ -140,139 +120,21 @@ class MultiplierNewton {
  private:
   using Vector = std::vector<double>;
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
-  int64_t width() const { return static_cast<int64_t>(features_.size()); }
+  int64_t width() const { return static_cast<int64_t>(set_.features.size()); }
   int64_t coordinates() const { return (width() + 1) * outputs_; }
 
-  // -------------------------------------------------------------- working set
-
-  /// Features of every group; single features where the penalty has no groups.
-  void group_features() {
-    const bool grouped = manifold_.grouped();
-    const int64_t groups = grouped ? p_.n_groups : d_;
-    group_first_.assign(size(groups + 1), 0);
-    for (int64_t j = 0; j < d_; ++j) ++group_first_[(grouped ? p_.groups[j] : j) + 1];
-    std::partial_sum(group_first_.begin(), group_first_.end(), group_first_.begin());
-    group_member_.resize(size(d_));
-    std::vector<int64_t> next(group_first_.begin(), group_first_.end() - 1);
-    for (int64_t j = 0; j < d_; ++j) {
-      group_member_[next[grouped ? p_.groups[j] : j]++] = static_cast<int32_t>(j);
-    }
-    in_set_.assign(size(groups), 0);
-  }
-
-  /// Whether all features take part from the beginning, because outsiders would cost no less.
-  bool take_all() const { return d_ <= 1024; }
-
-  /// Price all features by the present dual; add groups of which some block exceeds the dual ball
-  /// (at first, those near its edge too). Returns whether any came in.
+  /// Bring features into the working set by the present dual; returns whether any came in.
   template <typename Poll>
   bool choose_features(double accuracy, bool afresh, Poll poll) {
-    const int64_t groups = static_cast<int64_t>(group_first_.size()) - 1;
-    if (afresh) std::fill(in_set_.begin(), in_set_.end(), static_cast<unsigned char>(0));
-    if (take_all()) {
-      if (!afresh) return false;
-      std::fill(in_set_.begin(), in_set_.end(), static_cast<unsigned char>(1));
-      list_features();
-      return true;
+    if (set_.take_all()) {
+      if (afresh) set_.take_all_features();
+      return afresh;
     }
     sign_dual(dual_.data());
     Vector G(size(d_ * outputs_));
     p_.design->transposed(signed_.data(), outputs_, G.data());
     poll();
-    int64_t active = 0;
-    std::vector<std::pair<double, int64_t>> outside;
-    for (int64_t g = 0; g < groups; ++g) {
-      if (afresh && needed(g)) in_set_[g] = 1;
-      active += in_set_[g];
-      if (in_set_[g]) continue;
-      const double price = priced(g, G.data());
-      if (price > (afresh ? 0.8 : 1.0 + accuracy)) outside.emplace_back(-price, g);
-    }
-    const auto cap = static_cast<std::size_t>(std::max<int64_t>(50, active));
-    if (outside.size() > cap) {
-      std::nth_element(outside.begin(), outside.begin() + static_cast<std::ptrdiff_t>(cap),
-                       outside.end());
-      outside.resize(cap);
-    }
-    for (const auto& [price, g] : outside) in_set_[g] = 1;
-    if (outside.empty() && !afresh) return false;
-    list_features();
-    return true;
-  }
-
-  /// Whether a group must take part: it has non-zero or unpenalised coordinates.
-  bool needed(int64_t g) const {
-    for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
-      const int64_t j = group_member_[m];
-      if (p_.omega[j] == 0.0) return true;
-      for (int64_t o = 0; o < outputs_; ++o) {
-        if (weights_[j * outputs_ + o] != 0.0) return true;
-      }
-    }
-    return false;
-  }
-
-  /// The largest dual norm among the blocks of a group outside the working set, W being zero.
-  double priced(int64_t g, const double* G) {
-    BlockList block;
-    Vector slope;
-    double price = 0.0;
-    const bool joint = manifold_.grouped() && !p_.per_class;
-    for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
-      block.first.assign(1, 0);
-      block.member.clear();
-      slope.clear();
-      for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
-        const int64_t j = group_member_[m];
-        for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
-          block.member.push_back(static_cast<int64_t>(slope.size()));
-          slope.push_back((G[j * outputs_ + q] - tilt(j, q)) * inverse_[j]);
-        }
-      }
-      block.first.push_back(static_cast<int64_t>(slope.size()));
-      // Bisection between a cheap lower and upper bound: only which exceed matters.
-      if (!manifold_.exceeds(block, 0, slope.data(), std::max(price, 0.8))) continue;
-      double low = std::max(price, 0.8), high = 2.0 * low;
-      while (manifold_.exceeds(block, 0, slope.data(), high)) low = high, high *= 2.0;
-      for (int pass = 0; pass < 40; ++pass) {
-        const double middle = 0.5 * (low + high);
-        (manifold_.exceeds(block, 0, slope.data(), middle) ? low : high) = middle;
-      }
-      price = high;
-    }
-    return price;
-  }
-
-  double tilt(int64_t j, int64_t o) const { return p_.tilt ? p_.tilt[j * outputs_ + o] : 0.0; }
-
-  /// The features of the working set in order, their blocks, scales and anchors.
-  void list_features() {
-    const bool grouped = manifold_.grouped();
-    std::vector<int32_t> position(size(d_), -1);
-    features_.clear();
-    for (int64_t j = 0; j < d_; ++j) {
-      if (!in_set_[grouped ? p_.groups[j] : j]) continue;
-      position[j] = static_cast<int32_t>(features_.size());
-      features_.push_back(static_cast<int32_t>(j));
-    }
-    scale_.resize(features_.size());
-    for (std::size_t f = 0; f < features_.size(); ++f) scale_[f] = inverse_[features_[f]];
-    blocks_ = BlockList{};
-    const bool joint = grouped && !p_.per_class;
-    for (int64_t g = 0; g < static_cast<int64_t>(in_set_.size()); ++g) {
-      if (!in_set_[g]) continue;
-      for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
-        for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
-          const int64_t j = group_member_[m];
-          if (p_.omega[j] == 0.0) continue;
-          for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
-            blocks_.member.push_back(position[j] * outputs_ + q);
-          }
-        }
-        const auto end = static_cast<int64_t>(blocks_.member.size());
-        if (end > blocks_.first.back()) blocks_.first.push_back(end);
-      }
-    }
+    return set_.choose(G.data(), weights_.data(), accuracy, afresh);
   }
 
   /// Z, its centre and the anchors 1/σ of the working set, the intercepts at the end.
@@ -281,7 +143,7 @@ class MultiplierNewton {
     Z_.resize(count), center_.resize(count), anchor_.resize(count), g_.resize(count);
     trial_.resize(count), D_.resize(count);
     for (int64_t f = 0; f < width(); ++f) {
-      const int64_t j = features_[f];
+      const int64_t j = set_.features[f];
       for (int64_t o = 0; o < outputs_; ++o) {
         const int64_t e = f * outputs_ + o;
         Z_[e] = weights_[j * outputs_ + o];
@@ -298,7 +160,7 @@ class MultiplierNewton {
   }
   void scatter() {
     for (int64_t f = 0; f < width(); ++f) {
-      std::copy_n(&Z_[f * outputs_], outputs_, &weights_[features_[f] * outputs_]);
+      std::copy_n(&Z_[f * outputs_], outputs_, &weights_[set_.features[f] * outputs_]);
     }
     std::copy_n(&Z_[width() * outputs_], outputs_, intercept_.begin());
   }
@@ -313,8 +175,8 @@ class MultiplierNewton {
     for (int64_t f = 0; f < width(); ++f) {
       const double* row = D + f * outputs_;
       if (std::all_of(row, row + outputs_, [](double v) { return v == 0.0; })) continue;
-      used.push_back(features_[f]);
-      for (int64_t o = 0; o < outputs_; ++o) rows.push_back(row[o] * scale_[f]);
+      used.push_back(set_.features[f]);
+      for (int64_t o = 0; o < outputs_; ++o) rows.push_back(row[o] * set_.scale[f]);
     }
     p_.design->scores_subset(used.data(), static_cast<int64_t>(used.size()), rows.data(), outputs_,
                              out.data());
@@ -327,7 +189,7 @@ class MultiplierNewton {
 
   /// Penalty, tilt and prox terms.
   double separable_value(const double* Z) const {
-    double total = manifold_.value(blocks_, Z);
+    double total = manifold_.value(set_.blocks, Z);
     for (std::size_t e = 0; e < center_.size(); ++e) {
       const double moved = Z[e] - center_[e];
       total += 0.5 * anchor_[e] * moved * moved;
@@ -335,7 +197,7 @@ class MultiplierNewton {
     if (!p_.tilt) return total;
     for (int64_t f = 0; f < width(); ++f) {
       for (int64_t o = 0; o < outputs_; ++o) {
-        total -= tilt(features_[f], o) * scale_[f] * Z[f * outputs_ + o];
+        total -= set_.tilt(set_.features[f], o) * set_.scale[f] * Z[f * outputs_ + o];
       }
     }
     return total;
@@ -375,7 +237,8 @@ class MultiplierNewton {
     if (width() == d_) {
       p_.design->transposed(signed_.data(), outputs_, g_.data());
     } else {
-      p_.design->transposed_subset(features_.data(), width(), signed_.data(), outputs_, g_.data());
+      p_.design->transposed_subset(set_.features.data(), width(), signed_.data(), outputs_,
+                                   g_.data());
     }
     poll();
     double* sums = &g_[width() * outputs_];
@@ -388,7 +251,7 @@ class MultiplierNewton {
     for (int64_t f = 0; f < width(); ++f) {
       for (int64_t o = 0; o < outputs_; ++o) {
         double& g = g_[f * outputs_ + o];
-        g = (g - tilt(features_[f], o)) * scale_[f];
+        g = (g - set_.tilt(set_.features[f], o)) * set_.scale[f];
       }
     }
     for (std::size_t e = 0; e < g_.size(); ++e) g_[e] += anchor_[e] * (Z_[e] - center_[e]);
@@ -421,8 +284,8 @@ class MultiplierNewton {
   template <typename Poll>
   bool newton_step(NewtonReport& report, Poll poll) {
     find_manifold();
-    const bool found = system_.solve(point_, Z_.data(), g_.data(), anchor_.data(), features_,
-                                     scale_, p_.intercept, damping_, 1e-3, tied_, D_, poll);
+    const bool found = system_.solve(point_, Z_.data(), g_.data(), anchor_.data(), set_.features,
+                                     set_.scale, p_.intercept, damping_, 1e-3, tied_, D_, poll);
     report.unknowns = system_.size();
     report.inner += system_.iterations();
     const double step = found ? search(poll) : 0.0;
@@ -439,9 +302,9 @@ class MultiplierNewton {
   /// The largest absolute value in a block, and the step that its curvature suggests.
   std::pair<double, double> size_and_step(int64_t b, const Vector& mass) const {
     double curvature = 0.0, top = 0.0;
-    for (int64_t m = blocks_.first[b]; m < blocks_.first[b + 1]; ++m) {
-      const int64_t e = blocks_.member[m], f = e / outputs_;
-      const double x = p_.rms[features_[f]] * scale_[f];
+    for (int64_t m = set_.blocks.first[b]; m < set_.blocks.first[b + 1]; ++m) {
+      const int64_t e = set_.blocks.member[m], f = e / outputs_;
+      const double x = p_.rms[set_.features[f]] * set_.scale[f];
       curvature = std::max(curvature, mass[e % outputs_] * x * x);
       top = std::max(top, std::abs(Z_[e]));
     }
@@ -453,15 +316,15 @@ class MultiplierNewton {
   double residual() {
     point_.reset(size(coordinates()));
     double largest = 0.0;
-    for (int64_t b = 0; b < blocks_.size(); ++b) {
+    for (int64_t b = 0; b < set_.blocks.size(); ++b) {
       double top = 0.0;
-      for (int64_t m = blocks_.first[b]; m < blocks_.first[b + 1]; ++m) {
-        top = std::max(top, std::abs(Z_[blocks_.member[m]]));
+      for (int64_t m = set_.blocks.first[b]; m < set_.blocks.first[b + 1]; ++m) {
+        top = std::max(top, std::abs(Z_[set_.blocks.member[m]]));
       }
       const double t = top > 0.0 ? 0.1 * top : 1.0;
-      manifold_.step(blocks_, b, Z_.data(), g_.data(), t, point_);
-      for (int64_t m = blocks_.first[b]; m < blocks_.first[b + 1]; ++m) {
-        const int64_t e = blocks_.member[m];
+      manifold_.step(set_.blocks, b, Z_.data(), g_.data(), t, point_);
+      for (int64_t m = set_.blocks.first[b]; m < set_.blocks.first[b + 1]; ++m) {
+        const int64_t e = set_.blocks.member[m];
         largest = std::max(largest, std::abs(point_.plus[e] - Z_[e]) / t);
       }
     }
@@ -477,17 +340,17 @@ class MultiplierNewton {
     const Vector mass = tied_.diagonal_mass();
     std::vector<std::pair<double, int64_t>> entering;
     int64_t active = 0;
-    steps_.resize(size(blocks_.size()));
-    for (int64_t b = 0; b < blocks_.size(); ++b) {
+    steps_.resize(size(set_.blocks.size()));
+    for (int64_t b = 0; b < set_.blocks.size(); ++b) {
       const auto [top, step] = size_and_step(b, mass);
       steps_[b] = step;
       const double t = step;
-      manifold_.step(blocks_, b, Z_.data(), g_.data(), t, point_);
+      manifold_.step(set_.blocks, b, Z_.data(), g_.data(), t, point_);
       active += top > 0.0;
       if (top > 0.0) continue;
       double moved = 0.0;
-      for (int64_t m = blocks_.first[b]; m < blocks_.first[b + 1]; ++m) {
-        moved = std::max(moved, std::abs(point_.plus[blocks_.member[m]]) / t);
+      for (int64_t m = set_.blocks.first[b]; m < set_.blocks.first[b + 1]; ++m) {
+        moved = std::max(moved, std::abs(point_.plus[set_.blocks.member[m]]) / t);
       }
       if (moved > 0.0) entering.emplace_back(-moved, b);
     }
@@ -508,9 +371,9 @@ class MultiplierNewton {
     std::vector<unsigned char> frozen(point_.state.size(), 0);
     for (std::size_t r = cap; r < entering.size(); ++r) {
       const int64_t b = entering[r].second;
-      PenaltyManifold::freeze(blocks_, b, Z_.data(), point_);
-      for (int64_t m = blocks_.first[b]; m < blocks_.first[b + 1]; ++m) {
-        frozen[blocks_.member[m]] = 1;
+      PenaltyManifold::freeze(set_.blocks, b, Z_.data(), point_);
+      for (int64_t m = set_.blocks.first[b]; m < set_.blocks.first[b + 1]; ++m) {
+        frozen[set_.blocks.member[m]] = 1;
       }
     }
     const auto gone = [&](const auto& part) { return frozen[part.member.front()] != 0; };
@@ -524,8 +387,9 @@ class MultiplierNewton {
   double search(Poll poll) {
     Vector end = Z_;
     for (std::size_t e = 0; e < end.size(); ++e) end[e] += D_[e];
-    manifold_.project(blocks_, point_, end.data());
-    double promise = manifold_.value(blocks_, end.data()) - manifold_.value(blocks_, Z_.data());
+    manifold_.project(set_.blocks, point_, end.data());
+    double promise =
+        manifold_.value(set_.blocks, end.data()) - manifold_.value(set_.blocks, Z_.data());
     for (std::size_t e = 0; e < end.size(); ++e) {
       end[e] -= Z_[e];
       promise += g_[e] * end[e];
@@ -567,10 +431,10 @@ class MultiplierNewton {
     for (int pass = 0; pass < 12; ++pass, shrink *= 0.25) {
       found.reset(point_.state.size());
       Vector end = Z_;
-      for (int64_t b = 0; b < blocks_.size(); ++b) {
-        manifold_.step(blocks_, b, Z_.data(), g_.data(), shrink * steps_[b], found);
+      for (int64_t b = 0; b < set_.blocks.size(); ++b) {
+        manifold_.step(set_.blocks, b, Z_.data(), g_.data(), shrink * steps_[b], found);
       }
-      for (const int64_t e : blocks_.member) end[e] = found.plus[e];
+      for (const int64_t e : set_.blocks.member) end[e] = found.plus[e];
       const double mass = 1.0 / (anchor_.back() + total_mass());
       for (std::size_t e = 0; e < end.size(); ++e) {
         if (is_free(static_cast<int64_t>(e))) end[e] -= shrink * mass * g_[e];
@@ -590,7 +454,7 @@ class MultiplierNewton {
 
   bool is_free(int64_t e) const {
     const int64_t f = e / outputs_;
-    return f == width() ? p_.intercept : p_.omega[features_[f]] == 0.0;
+    return f == width() ? p_.intercept : p_.omega[set_.features[f]] == 0.0;
   }
 
   MultiplierNewtonProblem p_;
@@ -605,13 +469,7 @@ class MultiplierNewton {
   Vector multipliers_;                                              // Ȳ, n x K
   Vector scores_, trial_scores_, change_;                           // n x outputs
   Vector dual_, trial_dual_, signed_;
-  Vector inverse_;  // 1/ω, and 1/rms for unpenalised features
-  std::vector<int64_t> group_first_;
-  std::vector<int32_t> group_member_;
-  std::vector<unsigned char> in_set_;
-  std::vector<int32_t> features_;  // the working set
-  Vector scale_;
-  BlockList blocks_;
+  NewtonFeatures set_;
   Vector Z_, center_, anchor_, g_, trial_, D_, steps_;  // coordinates of the working set
   ManifoldPoint point_;
 };

@@ -76,6 +76,8 @@ class PenaltyManifold {
   }
 
   bool grouped() const { return group_ > 0.0; }
+  /// Whether the penalty has kinks at zero, which select features.
+  bool selects() const { return grouped() || l1_ > 0.0; }
 
   double value(const BlockList& blocks, const double* Z) const {
     double total = 0.0;
