@@ -194,6 +194,12 @@ def main():
         action="store_true",
         help="the first lambda of each problem, baselines stopped after 2 s (goals then show ?)",
     )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=math.inf,
+        help="stop every baseline after so many seconds (goals beyond then show ?)",
+    )
     parser.add_argument("--repetitions", type=int, default=9, help="calls of our solver, at most")
     parser.add_argument(
         "--all-columns",
@@ -206,7 +212,7 @@ def main():
     print(*lines, sep="\n", flush=True)
     with threadpool_limits(1):
         for case in selected(options.problems, options.quick):
-            cap = 2.0 if options.quick else math.inf
+            cap = 2.0 if options.quick else options.limit
             lines.append(line(case, options.repetitions, cap, options.all_columns))
             print(lines[-1], flush=True)
     if options.output is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from sparsvm.datasets import load_20newsgroups, load_arcene, load_leukemia, load_mnist
+from sparsvm.datasets import data_file, load_20newsgroups, load_arcene, load_leukemia, load_mnist
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, GroupL2, GroupLinf, Penalty
@@ -101,6 +102,15 @@ def news20(per_class):
     return X[rows], y[rows]
 
 
+def banking77():
+    """10003 questions of customers in 77 classes, tf-idf of their words."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    with data_file("banking77/train.csv").open(encoding="utf-8", newline="") as file:
+        texts, labels = zip(*list(csv.reader(file))[1:], strict=True)
+    return TfidfVectorizer().fit_transform(texts), np.array(labels)
+
+
 def simulated():
     """30 × 60 Gaussian features of 3 shifted classes; needs no files."""
     rng = np.random.default_rng(0)
@@ -118,6 +128,9 @@ DATA = {
     "arcene": arcene,
     "news20_100": lambda: news20(5),
     "news20_200": lambda: news20(10),
+    "news20_1000": lambda: news20(50),
+    "news20_full": lambda: load_20newsgroups(return_X_y=True),
+    "banking77": banking77,
     "simulated": simulated,
 }
 
@@ -160,8 +173,25 @@ def _all_cases():
     yield from _cases("simulated_rows", "simulated", GroupL2(), (1,), "clarabel", 1, 1)
 
 
+def _text():
+    """Joint l1/l2 on documents; names end in the gap asked for and lambda."""
+    rows = GroupL2()
+    for tol in (1e-3, 1e-6):
+        for lam in (1, 3, 10):
+            name = f"many_news20_1000_rows_{tol:.0e}_{lam:g}"
+            yield Case(name, "news20_1000", rows, lam, "clarabel", 50, 100, "sdca", tol)
+    for tol, ratio in ((1e-3, 50), (1e-5, None)):
+        for lam in (0.1, 0.3, 1):
+            name = f"many_news20_full_rows_{tol:.0e}_{lam:g}"
+            yield Case(name, "news20_full", rows, lam, None, None, ratio, "sdca", tol)
+    for lam in (0.3, 1):
+        name = f"many_banking77_rows_1e-03_{lam:g}"
+        yield Case(name, "banking77", rows, lam, None, None, None, "sdca", 1e-3)
+
+
 def _many_samples():
     """Problems beyond the interior point; names end in the gap asked for."""
+    yield from _text()
     for lam in (0.01, 0.1):
         for tol, ratio in ((1e-3, 50), (1e-6, None)):
             name = f"many_mnist_5000_l1_{tol:.0e}_{lam:g}"

@@ -1,0 +1,145 @@
+"""How the time and the memory of ``sdca`` grow with samples, features and classes.
+
+Run ``python benchmarks/growth_sdca.py`` with SPARSVM_DATA set. Time: News20, joint l1/l2, to a
+certified gap of 1e-2, on the first documents, the most frequent words or the first classes, with
+the exponent e of the fit time ~ (entries x classes)^e, and the time of one sweep over all samples
+and features (l2), which should have the exponent 1. Memory: the peak of a child process above what
+it held before the solver was called, against 1.5 x (X + 8 (n + used features) K bytes).
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+
+import argparse
+import multiprocessing
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from exact_hinge.benchmark_utils.cases import first_of_each, load, make_problem
+
+from sparsvm.penalties import L2, GroupL2
+from sparsvm.problem import Control
+from sparsvm.solvers import SDCA
+
+clock = time.process_time
+
+
+def sizes(X, y):
+    """Yield (what, value, X, y) for each direction of growth."""
+    for per_class in (50, 100, 200, 400):
+        rows = first_of_each(y, per_class)
+        yield "samples", rows.size, X[rows], y[rows]
+    frequent = np.argsort(-X.getnnz(axis=0), kind="stable")
+    for d in (1000, 4000, 16000, X.shape[1]):
+        columns = np.sort(frequent[:d])
+        yield "features", d, X[:, columns], y
+    for K in (3, 5, 10, 20):
+        rows = np.flatnonzero(y < K)
+        yield "classes", K, X[rows], y[rows]
+
+
+def solve_seconds(X, y):
+    """Return the seconds to a gap of 1e-2 and the features used."""
+    problem = make_problem(X, y, GroupL2(), 0.3)
+    began = clock()
+    solution = SDCA().solve(problem, None, Control(tol=1e-2))
+    return clock() - began, np.count_nonzero(solution.coef.any(axis=0))
+
+
+def sweep_seconds(X, y):
+    """Return the seconds of a sweep in which every sample and feature takes part."""
+    problem = replace(make_problem(X, y, L2(), 1.0), fit_intercept=False)
+    method = SDCA()._method(problem, Control())
+    method.start(np.zeros((problem.d, problem.n_outputs)), np.zeros(problem.n_outputs), None)
+    began, looks = clock(), []
+    method.run(0.0, 6)
+    both = clock() - began
+    for _ in range(2):
+        began = clock()
+        method.run(0.0, 1)
+        looks.append(clock() - began)
+    # Six sweeps and a look, less one sweep and a look, are five sweeps.
+    return max(both - min(looks), 0.0) / 5.0
+
+
+def exponent(work, times):
+    """Return the slope of log time against log work."""
+    return float(np.polyfit(np.log(work), np.log(times), 1)[0])
+
+
+def growth():
+    """Print the table of times."""
+    X, y = load("news20_full")
+    print("| grows | value | entries × classes | to 1e-2 (s) | features used | sweep (ms) |")
+    print("|" + " --- |" * 6)
+    found = {}
+    for what, value, part, labels in sizes(X, y):
+        classes = int(labels.max()) + 1
+        seconds, used = solve_seconds(part, labels)
+        sweep = sweep_seconds(part, labels)
+        work = part.nnz * classes
+        found.setdefault(what, []).append((work, seconds, sweep))
+        print(
+            f"| {what} | {value} | {work:.3g} | {seconds:.3f} | {used} | {1e3 * sweep:.1f} |",
+            flush=True,
+        )
+    for what, rows in found.items():
+        work, seconds, sweep = map(np.array, zip(*rows, strict=True))
+        print(
+            f"\n{what}: exponent {exponent(work, seconds):.2f} to a gap of 1e-2, "
+            f"{exponent(work, sweep):.2f} per sweep",
+            flush=True,
+        )
+
+
+def status(field):
+    """Return a size of this process in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return 1024 * int(line.split()[1])
+    raise RuntimeError(f"/proc/self/status has no line {field}.")
+
+
+def peak_of(data, penalty, lam, tol, sender):
+    """Send the peak above the level before the call, the size of X and of the result, in bytes."""
+    X, y = load(data)
+    problem = make_problem(X, y, penalty, lam)
+    # Reset the high-water mark, which reading the data has raised (Linux).
+    Path("/proc/self/clear_refs").write_text("5")
+    before = status("VmRSS")
+    solution = SDCA().solve(problem, None, Control(tol=tol))
+    above = status("VmHWM") - before
+    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    used = np.count_nonzero(solution.coef.any(axis=0))
+    sender.send((above, size, 8 * (problem.n + used) * problem.n_classes))
+
+
+def memory():
+    """Print the table of memory."""
+    print("\n| problem | X (MB) | 8(n + used)K (MB) | X + peak of the call (MB) | ratio |")
+    print("|" + " --- |" * 5)
+    spawn = multiprocessing.get_context("spawn")
+    for data, lam in (("news20_full", 0.1), ("news20_full", 1.0), ("banking77", 1.0)):
+        receiver, sender = spawn.Pipe(duplex=False)
+        child = spawn.Process(target=peak_of, args=(data, GroupL2(), lam, 1e-2, sender))
+        child.start()
+        above, size, state = receiver.recv()
+        child.join()
+        print(
+            f"| {data}, λ {lam:g} | {size / 1e6:.1f} | {state / 1e6:.1f} "
+            f"| {(size + above) / 1e6:.1f} | {(size + above) / (size + state):.2f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--memory-only", action="store_true")
+    if not parser.parse_args().memory_only:
+        growth()
+    memory()
