@@ -93,6 +93,7 @@ def draw(curves, best, share, title, path):
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for name, curve in curves.items():
@@ -103,6 +104,9 @@ def draw(curves, best, share, title, path):
     right.set(xlabel="seconds", ylabel="non-zero rows", title="features in use (dotted: optimum)")
     left.legend(frameon=False, fontsize=9)
     for axes in (left, right):
+        # Labels of the minor ticks of a single decade would overlap.
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=130)
     plt.close(figure)
