@@ -142,6 +142,7 @@ class _Bracket:
         steps = Continuation(self.problem, solver, Control())
         steps.begin_at_zero(LargestAlpha(self.upper, 0.0, self.zero, self.dual))
         alpha, tol = 0.9 * self.upper, 1e-6
+        falls = 0
         for _ in range(_ROUNDS):
             solution = steps.solve(alpha, tol)
             penalty = self.problem.penalty.value(solution.coef)
@@ -156,12 +157,15 @@ class _Bracket:
                 # What the gap may be without hiding a hundredth of the next step.
                 step = (ratio / alpha - 1.0) * alpha * penalty / self.zero.value
                 alpha, tol = ratio, float(np.clip(0.01 * step, 1e-11, 1e-6))
+            elif self.lower == 0.0:
+                # Zero is optimal here: go down carefully at first, since far below alpha_max there
+                # are many features to solve for, then fast, in case alpha_max is zero.
+                alpha = max(0.1, 0.9 - 0.1 * falls) * min(alpha, self.upper)
+                falls += 1
             elif tol > 1e-11:
                 tol = max(1e-11, 1e-2 * tol)
-            elif self.lower > 0.0:
-                break
             else:
-                alpha = 0.1 * min(alpha, self.upper)
+                break
         return self._checked()
 
     def _closed(self) -> bool:

@@ -83,7 +83,7 @@ def alpha_max_bound(
     """Return an upper bound on :func:`alpha_max` that costs one product with X.
 
     It is the dual norm at one point of the set over which ``alpha_max`` minimises, hence exact for
-    smooth losses; for the hinge it was between 1 and 1.3 times ``alpha_max`` on the data of the
+    smooth losses; for the hinge it was between 1 and 1.6 times ``alpha_max`` on the data of the
     benchmarks. The parameters are those of ``alpha_max``.
     """
     _, problem = read_problem(
