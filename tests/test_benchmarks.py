@@ -10,6 +10,7 @@ from sparsvm.penalties import L1, GroupL2, GroupLinf
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
+import constrained
 from exact_hinge.benchmark_utils.cases import CASES, make_problem, simulated
 from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
 from exact_hinge.benchmark_utils.programs import programs_for
@@ -45,3 +46,13 @@ def test_fbpd_in_slices_reaches_a_certified_optimum():
     assert problem.certificate(*run.point()).relative_gap <= 1e-4
     assert run.done > 0
     assert run.seconds > 0.0
+
+
+def test_the_proximal_methods_of_the_budget_benchmark_approach_the_certified_optimum():
+    problem = constrained.ConstrainedProblem(CASES["simulated_rows_1"].problem(), 0.3)
+    found = constrained.BudgetSearch().solve(problem, None, constrained.Control(tol=1e-6))
+    for kind in (constrained.FBPDEpigraph, constrained.FBPDLinear):
+        run = constrained.Run(kind, problem, 3.0, found.objective, found.alpha)
+        run.advance(until=1.0)
+        assert run.error < 0.05
+        assert 0.0 < run.reached[1e-1] <= run.seconds
