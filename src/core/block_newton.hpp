@@ -92,7 +92,8 @@ class BlockNewton {
   static constexpr double kWorthIt = 0.1;      // share of the progress that justifies a round
   static constexpr double kInner = 0.1;        // by how much they must reduce the violation
   static constexpr std::int64_t kLeast = 512;  // least number of violators taken in
-  static constexpr int kPatience = 6;          // outer iterations without progress
+  static constexpr double kProgress = 1e-3;    // share of the gap that the objective must fall by
+  static constexpr int kPatience = 25;         // outer iterations without progress
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -284,6 +285,7 @@ class BlockNewton {
 
   void run(double tol, int max_iter, bool final) {
     double best_gap = std::numeric_limits<double>::infinity();
+    double lowest = best_gap;
     int idle = 0;
     stalled_ = false;
     recording_ = final;
@@ -295,8 +297,11 @@ class BlockNewton {
       if (final) monitor_.record(iteration_, objective_, std::max(gap_, 0.0), nonzeros_);
       if (gap_ <= tol * std::fabs(objective_)) return;
       if (iteration_ >= max_iter) return;
-      idle = gap_ < 0.95 * best_gap ? 0 : idle + 1;
+      // The gap jumps about; a falling objective is progress too.
+      const bool better = gap_ < 0.95 * best_gap || objective_ < lowest - kProgress * gap_;
+      idle = better ? 0 : idle + 1;
       best_gap = std::min(best_gap, gap_);
+      lowest = std::min(lowest, objective_);
       if (idle > kPatience) {
         stalled_ = true;
         return;
