@@ -274,3 +274,11 @@ def test_metadata_routing_reaches_splitter_and_scorer(data):
         unweighted = quick(cv=GroupKFold(3), scoring=deaf)
         unweighted.fit(X, y, sample_weight=weight, groups=groups)
         assert not np.array_equal(unweighted.scores_, routed.scores_)
+
+
+def test_the_logistic_loss_is_scored_by_its_probabilities(data):
+    X, y = data
+    model = quick(loss="logistic", scoring="neg_log_loss").fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert np.all(model.scores_ < 0.0)
+    assert not hasattr(quick().fit(X, y), "predict_proba")

@@ -203,3 +203,14 @@ def test_features_left_out_at_first_are_found_again():
     cold = SparseSVC(alpha=0.01 * largest, tol=1e-6).fit(X, y)
     assert far.converged
     assert far.objective == pytest.approx(cold.objective_, rel=2e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "ovr_squared_hinge"])
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2"])
+def test_smooth_losses_have_certified_paths_too(loss, penalty):
+    X, y = wide()
+    path = svm_path(X, y, loss=loss, penalty=penalty, n_alphas=12, eps=0.02, tol=1e-6)
+    assert path.converged
+    assert path.nonzeros[0] == 0
+    cold = SparseSVC(loss, penalty, alpha=path.alphas[8], tol=1e-6).fit(X, y)
+    assert path.objectives[8] == pytest.approx(cold.objective_, rel=2e-6)

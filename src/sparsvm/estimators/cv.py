@@ -243,6 +243,10 @@ class SparseSVCCV(SparseLinearClassifier):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self._scorer()(self, X, y, **weights))
 
+    # As in SparseSVC: the descriptors themselves, which hide them unless the loss is logistic.
+    predict_proba = vars(SparseSVC)["predict_proba"]
+    predict_log_proba = vars(SparseSVC)["predict_log_proba"]
+
     # ------------------------------------------------------------------ what is tried
 
     def _models(self) -> Iterator[tuple[dict[str, Any], SparseSVC]]:
