@@ -21,6 +21,10 @@ from sparsvm.penalty_terms import PenaltyTerms
 class DesignLike(Protocol):
     """What a problem asks of its design matrix (see :func:`sparsvm.design.make_design`)."""
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only non-zeros are stored."""
+
     def scores(self, W: Floats, /) -> Floats:
         """X W for W of shape (d, K)."""
 
