@@ -1,9 +1,9 @@
 """Seconds of the hinge solvers side by side: where the table behind ``solver="auto"`` comes from.
 
 Run ``python benchmarks/auto.py [--limit SECONDS] [--data digits ...]``. Every line is one problem
-to one relative gap; a solver is stopped after the limit, in seconds of processor time. The objective
-is the mean hinge plus alpha times the penalty with alpha = 1/(lambda n); data are bundled with
-scikit-learn or simulated.
+to one relative gap; a solver is stopped after the limit, in seconds of processor time. The
+objective is the mean hinge plus alpha times the penalty with alpha = 1/(lambda n); data are bundled
+with scikit-learn or simulated.
 """
 
 from __future__ import annotations
