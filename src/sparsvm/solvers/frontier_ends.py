@@ -29,7 +29,11 @@ def zero_point(problem: ConstrainedProblem) -> Point:
     from sparsvm.zero_model import zero_model
 
     zero = zero_model(problem.regularised)
-    return Point.of(problem, np.inf, zero.coef, zero.intercept, zero.dual)
+    found = Point.of(problem, np.inf, zero.coef, zero.intercept, zero.dual)
+    # Where no sample asks for a margin nothing is lost by zeros, and intercepts are mere rounding.
+    coef, intercept = np.zeros_like(zero.coef), np.zeros_like(zero.intercept)
+    plain = Point.of(problem, np.inf, coef, intercept, zero.dual)
+    return plain if plain.hinge <= found.hinge else found
 
 
 def alpha_of_zeros(problem: ConstrainedProblem) -> float:
