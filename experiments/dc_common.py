@@ -166,7 +166,7 @@ def write_table(path, title, header, rows):
     print("\n".join(lines), flush=True)
 
 
-def panels(path, wanted, groups, values, labels=CLASSIFIERS):
+def panels(path, wanted, groups, values, labels=CLASSIFIERS, xlabel=""):
     """Draw one panel of grouped bars per quantity: mean over repetitions, bars of one deviation.
 
     ``values[group][classifier name]`` is a list of dictionaries, one per repetition.
@@ -200,7 +200,9 @@ def panels(path, wanted, groups, values, labels=CLASSIFIERS):
         ax.set_ylabel(title)
         ax.set_ylim(bottom=0.0)
         ax.spines[["top", "right"]].set_visible(False)
-    handles, names = axes[0, 0].get_legend_handles_labels()
+    axes[-1, 0].set_xlabel(xlabel)
+    # The last panel, accuracy, has every classifier.
+    handles, names = axes[-1, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -72,7 +72,8 @@ def main():
         "false negatives": ("share of true features missed", DENSE),
         "accuracy": ("accuracy", ()),
     }
-    panels(options.output / "dc_noise_dimensions.png", wanted, list(values), values)
+    path = options.output / "dc_noise_dimensions.png"
+    panels(path, wanted, list(values), values, xlabel="noise dimensions")
 
     cases = {f"{share:.0%}": {"flipped": share} for share in FLIPPED}
     values = repeat(cases, repetitions)
@@ -84,7 +85,8 @@ def main():
         "parameters": ("share of parameters", ()),
         "accuracy": ("accuracy", ()),
     }
-    panels(options.output / "dc_label_noise.png", wanted, list(values), values)
+    path = options.output / "dc_label_noise.png"
+    panels(path, wanted, list(values), values, xlabel="labels flipped")
 
 
 if __name__ == "__main__":
