@@ -13,6 +13,7 @@ from sparsvm.losses import Hinge
 from sparsvm.problem import Control, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best, on_simplices
+from sparsvm.solvers.native import native_arguments
 from sparsvm.solvers.progress import Callback, progress
 from sparsvm.solvers.sdca import SDCA
 from sparsvm.solvers.threads import blas_threads
@@ -204,21 +205,7 @@ def _expected_size(problem: Problem, margin: float) -> float:
 
 
 def _method(problem: Problem) -> Any:
-    penalty = problem.penalty
-    design: Any = problem.design
     return _core.MultiplierNewton(
-        design=design,
-        y=problem.y,
-        lam=problem.mass / problem.alpha,
-        cost=problem.cost,
-        margin_scale=problem.margin_scale,
-        intercept=problem.fit_intercept,
-        tilt=None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
-        kind=penalty.kind,
-        l1_ratio=penalty.l1_ratio,
-        groups=penalty.groups,
-        n_groups=penalty.n_groups,
-        per_class=penalty.per_class,
-        omega=penalty.omega,
+        **native_arguments(problem),
         rms=problem.column_norms / np.sqrt(problem.n),
     )

@@ -12,6 +12,7 @@ from sparsvm.losses import Hinge
 from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best, on_simplices
+from sparsvm.solvers.native import native_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 
@@ -122,22 +123,8 @@ class SDCA(Solver):
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)!r}.")
 
     def _method(self, problem: Problem, control: Control) -> Any:
-        penalty = problem.penalty
-        design: Any = problem.design
         return _core.Sdca(
-            design=design,
-            y=problem.y,
-            lam=problem.mass / problem.alpha,
-            cost=problem.cost,
-            margin_scale=problem.margin_scale,
-            intercept=problem.fit_intercept,
-            tilt=None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
-            kind=penalty.kind,
-            l1_ratio=penalty.l1_ratio,
-            groups=penalty.groups,
-            n_groups=penalty.n_groups,
-            per_class=penalty.per_class,
-            omega=penalty.omega,
+            **native_arguments(problem),
             relaxation=self.relaxation,
             sweeps=self.sweeps,
             callback=_scaled(progress(self.name, control), problem.alpha),
