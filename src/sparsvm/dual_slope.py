@@ -67,8 +67,8 @@ def pulled_inside(problem: Problem, flows: Floats) -> Floats | None:
 def _target(problem: Problem) -> Floats:
     """Return the slopes that just touch the edge: 0 where the tilt is on it; for groups always 0.
 
-    Asking for 0 of every coordinate near the edge cost a bound 1e-4 of its value where the matrix of
-    the flows was badly conditioned.
+    Asking for 0 of every coordinate near the edge cost a bound 1e-4 of its value where the matrix
+    of the flows was badly conditioned.
     """
     target = np.zeros((problem.n_outputs, problem.d))
     if problem.penalty.kind == "l1" and problem.tilt is not None:
