@@ -30,14 +30,10 @@ FirstOrderMethod first_order_method(const std::string& name) {
       "The method must be one of forward_backward, fista and sparsa, but is '" + name + "'.");
 }
 
-class FirstOrderRun {
+/// What the methods share towards Python: the problem they keep alive, the start, the last point.
+template <typename Method>
+class SmoothRun {
  public:
-  FirstOrderRun(const SmoothArguments& arguments, const std::string& method, bool line_search,
-                double L, double eta, int64_t memory, double sigma, double smallest, double largest)
-      : arguments_(arguments), method_(arguments.problem(), arguments.prox(),
-                                       FirstOrderOptions{first_order_method(method), line_search, L,
-                                                         eta, memory, sigma, smallest, largest}) {}
-
   void start(const Matrix& weights, const Vector& intercept) {
     arguments_.check_start(weights, intercept);
     method_.start(weights.data(), intercept.data());
@@ -51,37 +47,36 @@ class FirstOrderRun {
   }
 
   bool settled() const { return method_.settled(); }
-  double lipschitz() const { return method_.lipschitz(); }
   nb::tuple last() const { return arguments_.point(method_.weights(), method_.intercept()); }
 
- private:
+ protected:
+  template <typename... Options>
+  SmoothRun(const SmoothArguments& arguments, Options&&... options)
+      : arguments_(arguments),
+        method_(arguments.problem(), arguments.prox(), std::forward<Options>(options)...) {}
+
   SmoothArguments arguments_;
-  FirstOrder method_;
+  Method method_;
 };
 
-class BcdRun {
+class FirstOrderRun : public SmoothRun<FirstOrder> {
+ public:
+  FirstOrderRun(const SmoothArguments& arguments, const std::string& method, bool line_search,
+                double L, double eta, int64_t memory, double sigma, double smallest, double largest)
+      : SmoothRun(arguments, FirstOrderOptions{first_order_method(method), line_search, L, eta,
+                                               memory, sigma, smallest, largest}) {}
+
+  double lipschitz() const { return method_.lipschitz(); }
+};
+
+class BcdRun : public SmoothRun<Bcd> {
  public:
   BcdRun(const SmoothArguments& arguments, bool line_search, bool randomised, double sigma,
          double omega, double epsilon, bool largest_violation, bool row_norms, bool shrinking,
          std::uint64_t seed)
-      : arguments_(arguments), method_(arguments.problem(), arguments.prox(),
-                                       BcdOptions{line_search, randomised, sigma, omega, epsilon,
-                                                  largest_violation, row_norms, shrinking, seed}) {}
+      : SmoothRun(arguments, BcdOptions{line_search, randomised, sigma, omega, epsilon,
+                                        largest_violation, row_norms, shrinking, seed}) {}
 
-  void start(const Matrix& weights, const Vector& intercept) {
-    arguments_.check_start(weights, intercept);
-    method_.start(weights.data(), intercept.data());
-  }
-
-  int64_t run(int64_t iterations, double tolerance) {
-    load_blas();
-    Monitor monitor{nb::none()};
-    nb::gil_scoped_release released;
-    return method_.run(iterations, tolerance, [&] { monitor.poll(); });
-  }
-
-  bool settled() const { return method_.settled(); }
-  nb::tuple last() const { return arguments_.point(method_.weights(), method_.intercept()); }
   nb::object constants() const { return to_numpy(method_.constants()); }
   int64_t active_blocks() const { return method_.active_blocks(); }
   nb::tuple violation() const {
@@ -97,24 +92,13 @@ class BcdRun {
     const auto [G, h] = method_.partial(part);
     return nb::make_tuple(to_numpy(G), to_numpy(h));
   }
-
- private:
-  SmoothArguments arguments_;
-  Bcd method_;
 };
 
-class FobosRun {
+class FobosRun : public SmoothRun<Fobos> {
  public:
   FobosRun(const SmoothArguments& arguments, Input<int64_t, 1> samples, double eta0, bool lazy,
            std::uint64_t seed)
-      : arguments_(arguments),
-        method_(arguments.problem(), arguments.prox(), FobosOptions{eta0, lazy, seed},
-                checked(arguments, samples)) {}
-
-  void start(const Matrix& weights, const Vector& intercept) {
-    arguments_.check_start(weights, intercept);
-    method_.start(weights.data(), intercept.data());
-  }
+      : SmoothRun(arguments, FobosOptions{eta0, lazy, seed}, checked(arguments, samples)) {}
 
   int64_t run(int64_t passes, double) {
     Monitor monitor{nb::none()};
@@ -125,7 +109,7 @@ class FobosRun {
 
   bool settled() const { return false; }
   nb::tuple last() const {
-    const nb::tuple point = arguments_.point(method_.weights(), method_.intercept());
+    const nb::tuple point = SmoothRun::last();
     if (!method_.hinge()) return point;
     const std::vector<double> mean = method_.dual();
     const int64_t n = arguments_.problem().n(), K = arguments_.problem().loss.classes;
@@ -147,9 +131,6 @@ class FobosRun {
     }
     return list;
   }
-
-  SmoothArguments arguments_;
-  Fobos method_;
 };
 
 /// Loss, derivative and curvature of every sample at the outputs S (n, outputs).

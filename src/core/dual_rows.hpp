@@ -1,18 +1,12 @@
 // The dual step of fbpd for few classes: rows of a known, small length, many at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
-    defined(__GLIBC__)
-// Wider registers where the machine has them. The results are the same to the last bit, since
-// nothing is contracted and the order of sums does not depend on the width.
-#define SPARSVM_WIDER __attribute__((target_clones("avx2", "default")))
-#define SPARSVM_INLINE inline __attribute__((always_inline))
-#else
-#define SPARSVM_WIDER
-#define SPARSVM_INLINE inline
-#endif
+#include "sorting_network.hpp"
+#include "wider.hpp"
 
 namespace sparsvm {
 
@@ -30,27 +24,32 @@ struct DualRows {
 };
 
 /// The longest rows that dual_rows takes.
-inline constexpr std::int64_t dual_rows_longest = 8;
+inline constexpr std::int64_t dual_rows_longest = 16;
 
 namespace detail {
 
 /// Of 8, 16, 24, 32, 48 and 64 lanes these are the fastest: with fewer, GCC unrolls the loops.
 inline constexpr int dual_lanes = 24;
 
+SPARSVM_INLINE void exchange(double* __restrict upper, double* __restrict lower) {
+  for (int l = 0; l < dual_lanes; ++l) {
+    const double a = upper[l], b = lower[l];
+    upper[l] = a > b ? a : b;
+    lower[l] = a < b ? a : b;
+  }
+}
+
+template <int K, std::size_t... e>
+SPARSVM_INLINE void exchange_all(double (&v)[K][dual_lanes], std::index_sequence<e...>) {
+  (exchange(v[sorting_network<K>[e].first], v[sorting_network<K>[e].second]), ...);
+}
+
 /// In every lane: top = max_k v_k, v <- v − top, and theta with Σ_k (v_k − theta)₊ = mass, which is
 /// max_j (v_(1) + … + v_(j) − mass)/j over the entries in descending order.
 template <int K>
 SPARSVM_INLINE void simplex_roots(double (&v)[K][dual_lanes], const double* mass, double* theta) {
   constexpr int L = dual_lanes;
-  for (int k = 1; k < K; ++k) {
-    for (int j = k; j > 0; --j) {
-      for (int l = 0; l < L; ++l) {
-        const double a = v[j - 1][l], b = v[j][l];
-        v[j - 1][l] = a > b ? a : b;
-        v[j][l] = a < b ? a : b;
-      }
-    }
-  }
+  exchange_all(v, std::make_index_sequence<sorting_network<K>.size()>{});
   double sum[L];
   for (int l = 0; l < L; ++l) {
     sum[l] = -mass[l];
@@ -64,6 +63,29 @@ SPARSVM_INLINE void simplex_roots(double (&v)[K][dual_lanes], const double* mass
       theta[l] = candidate > theta[l] ? candidate : theta[l];
     }
   }
+}
+
+/// The projection on the simplex {u_0 + u_1 = p} is a clipping of u_1, the only output.
+SPARSVM_INLINE void dual_clip(const DualRows& rows) {
+  const double* __restrict s = rows.scores;
+  const double* __restrict lift = rows.lift;
+  const double* __restrict own = rows.own;
+  const double* __restrict mass = rows.mass;
+  double* __restrict tilde = rows.tilde;
+  const double half = 0.5 * rows.sigma, b = rows.intercept[0];
+  for (std::int64_t i = 0; i < rows.n; ++i) {
+    const double moved = tilde[i] + (lift[i] + half * (s[i] + b)), p = mass[i];
+    const double low = moved < 0.0 ? 0.0 : moved;
+    tilde[i] = (p < low ? p : low) - own[i];
+  }
+  double totals[8] = {};
+  std::int64_t i = 0;
+  for (; i + 8 <= rows.n; i += 8) {
+    for (int l = 0; l < 8; ++l) totals[l] += tilde[i + l];
+  }
+  for (; i < rows.n; ++i) totals[i % 8] += tilde[i];
+  rows.sums[0] = 0.0;
+  for (const double total : totals) rows.sums[0] += total;
 }
 
 template <int K>
@@ -115,7 +137,7 @@ SPARSVM_INLINE void dual_rows_of(const DualRows& rows) {
 }  // namespace detail
 
 /// Ỹ_i <- P(Y_i + σ(scores_i + intercept + margins_i)) − own_i for all samples, P being the
-/// projection on the simplex of mass_i, for K classes, 3 <= K <= dual_rows_longest.
-void dual_rows(std::int64_t K, const DualRows& rows);
+/// projection on the simplex of mass_i, for 1 (two classes), 3, 4, … dual_rows_longest outputs.
+void dual_rows(std::int64_t outputs, const DualRows& rows);
 
 }  // namespace sparsvm

@@ -128,9 +128,7 @@ class Fbpd {
       if (dual_decides) before_ = signed_;
       problem_.design->scores(ahead_.data(), outputs_, scores_.data());
       poll();
-      if (outputs_ == 1) {
-        dual_step_of_two();
-      } else if (few_classes()) {
+      if (few_classes()) {
         dual_rows(outputs_, {n_, scores_.data(), ahead_intercept_.data(), lift_.data(), own_.data(),
                              problem_.mass, sigma_, signed_.data(), totals_.data()});
       } else {
@@ -310,7 +308,7 @@ class Fbpd {
     }
   }
 
-  bool few_classes() const { return outputs_ > 1 && outputs_ <= dual_rows_longest; }
+  bool few_classes() const { return outputs_ <= dual_rows_longest; }
 
   /// The constant parts of the dual step: reading them costs less than looking them up.
   void lay_out_rows() {
@@ -318,7 +316,13 @@ class Fbpd {
     lift_.resize(size(n_ * outputs_));
     for (int64_t i = 0; i < n_; ++i) {
       const std::int32_t true_class = problem_.y[i];
-      const double* r = problem_.cost + true_class * outputs_;
+      const double* r = problem_.cost + true_class * problem_.classes;
+      if (outputs_ == 1) {
+        // The score of class 1 counts for half: class 0 moves the other way.
+        own_[i] = true_class == 1 ? problem_.mass[i] : 0.0;
+        lift_[i] = 0.5 * margin_factor(i) * (r[1] - r[0]) + own_[i];
+        continue;
+      }
       own_[i * outputs_ + true_class] = problem_.mass[i];
       for (int64_t k = 0; k < outputs_; ++k) {
         lift_[i * outputs_ + k] = margin_factor(i) * r[k] + own_[i * outputs_ + k];
@@ -375,25 +379,6 @@ class Fbpd {
     double* __restrict y = signed_.data() + i * K;
     for (int64_t k = 0; k < K; ++k) y[k] = row[k * stride];
     y[problem_.y[i]] -= problem_.mass[i];
-  }
-
-  /// The projection on the simplex {u_0 + u_1 = p} is a clipping of u_1.
-  void dual_step_of_two() {
-    const std::int32_t* __restrict y = problem_.y;
-    const double* __restrict s = scores_.data();
-    const double* __restrict mass = problem_.mass;
-    double* __restrict tilde = signed_.data();
-    // The margin of class 1 over class 0, by true class.
-    const double margin[2] = {problem_.cost[1] - problem_.cost[0],
-                              problem_.cost[3] - problem_.cost[2]};
-    const double sigma = sigma_, b = ahead_intercept_[0];
-    for (int64_t i = 0; i < n_; ++i) {
-      const double p = mass[i], own = y[i] == 1 ? p : 0.0;
-      const double step = sigma * (s[i] + b) + margin_factor(i) * margin[y[i]];
-      const double moved = tilde[i] + own + 0.5 * step;
-      const double low = moved < 0.0 ? 0.0 : moved;
-      tilde[i] = (p < low ? p : low) - own;
-    }
   }
 
   FbpdProblem problem_;
