@@ -1,5 +1,7 @@
 """Paths: every point is the optimum, certified, whatever was carried over from the last one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -203,6 +205,21 @@ def test_features_left_out_at_first_are_found_again():
     cold = SparseSVC(alpha=0.01 * largest, tol=1e-6).fit(X, y)
     assert far.converged
     assert far.objective == pytest.approx(cold.objective_, rel=2e-6)
+
+
+def test_groups_near_their_limit_open_beside_any_number_of_used_ones():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 400)), np.arange(40) % 2
+    _, problem = read_problem(X, y, Hinge(), GroupL2(), True, None, None, None)
+    steps = Continuation(problem, "auto", Control(tol=1e-4))
+    used = np.arange(120)
+    coef = np.zeros((1, 400))
+    coef[:, used] = 1.0
+    strength = np.zeros(400)
+    strength[used], strength[200:210] = 1.0, 0.99
+    solution = replace(steps.solve(0.1), coef=coef)
+    steps._last = replace(steps._last, solution=solution, strength=strength)
+    np.testing.assert_array_equal(steps._opening(0.09), [*used, *range(200, 210)])
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "ovr_squared_hinge"])

@@ -22,10 +22,6 @@ from sparsvm.problem import Control, Problem, Solution, Start
 from sparsvm.restriction import Features, Restriction, group_strength, lifted, with_scaled_dual
 from sparsvm.solvers import Solver, blas_threads, resolve
 
-# From one alpha to the next a group may enter if its dual norm, relative to its limit, is above
-# 1 - _REACH times the relative change of alpha. (The sequential strong rule has 2; with 1 the
-# problems are smaller and violators, who are added afterwards, stay rare.)
-_REACH = 1.0
 # Rounds of adding violators before the whole problem is handed to the solver.
 _ROUNDS = 12
 # Restricting pays while it leaves out at least half of the features.
@@ -69,10 +65,17 @@ class Continuation:
         As for the estimators; "auto" chooses for the small problems on the active features.
     control : Control
         The tolerance that every point must meet.
+    reach : float, default=1
+        From one alpha to the next a group may enter if its dual norm, relative to its limit, is
+        above 1 - reach times the relative change of alpha. The sequential strong rule has 2. With
+        1 the problems are smaller, and violators, who are added afterwards, stay rare.
     """
 
-    def __init__(self, problem: Problem, solver: str | Solver, control: Control) -> None:
+    def __init__(
+        self, problem: Problem, solver: str | Solver, control: Control, reach: float = 1.0
+    ) -> None:
         self.problem = problem
+        self.reach = reach
         self.solver = solver
         self.control = control
         self._last: _Point | None = None
@@ -128,7 +131,7 @@ class Continuation:
         whole = self.at(alpha)
         features = self._opening(alpha)
         start = self._start(alpha)
-        inner = replace(control, tol=0.5 * control.tol)
+        inner = replace(control, tol=0.8 * control.tol)
         iterations = 0
         for _ in range(_ROUNDS):
             if features is None or features.size > _SMALL * whole.d:
@@ -178,7 +181,8 @@ class Continuation:
             return None
         groups = np.zeros(self.problem.penalty.n_groups, dtype=bool)
         groups[self.problem.penalty.groups[_support(last.solution.coef)]] = True
-        near = np.flatnonzero(last.strength >= 1.0 - _REACH * abs(1.0 - alpha / last.alpha))
+        limit = 1.0 - self.reach * abs(1.0 - alpha / last.alpha)
+        near = np.flatnonzero(~groups & (last.strength >= limit))
         self._add_strongest(groups, near, last.strength)
         return self._of_groups(groups)
 
