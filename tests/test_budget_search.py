@@ -12,7 +12,8 @@ from sparsvm.constrained import FEASIBLE, ConstrainedProblem
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, L2, GroupL2, GroupLinf
 from sparsvm.problem import Control
-from sparsvm.solvers import BudgetSearch, InteriorPoint
+from sparsvm.solvers import BudgetSearch, InteriorPoint, budget_search
+from sparsvm.solvers.budget_cone import by_cone_program
 from sparsvm.solvers.frontier_ends import Infeasible, least_hinge, zero_point
 
 FAMILIES = [family for family in problems.FAMILIES if family is not problems.tilted]
@@ -63,12 +64,9 @@ def test_the_optimum_agrees_with_an_independent_solver(family, seed):
     share = (0.0, 0.1, 0.6)[(seed + FAMILIES.index(family)) % 3]
     eta = least + share * (most - least)
     solution = solve(problem, eta)
-    if eta == 0.0 and family is problems.sample_weights:
-        # Masses of 1e-12 are beyond the tolerances of the oracles; the certificate has to do.
-        assert solution.status == "optimal"
-        return
     assert_optimal(problem, solution)
-    assert_agrees(problem, solution)
+    # Without a budget every sample counts alike, and masses of 1e-12 are beyond the oracles.
+    assert_agrees(ConstrainedProblem(problem, eta).even.regularised, solution)
 
 
 @pytest.mark.parametrize("kind", hinge_cases.PENALTIES)
@@ -171,6 +169,74 @@ def test_no_budget_on_separable_data_is_the_hard_margin(kind):
     lead = scores[np.arange(24), y][:, None] - scores
     assert np.all(lead[problem.margins() > 0.0] >= 1.0 - 1e-14)
     assert_agrees(problem, solution, tol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["l1", "l2", "l1/l2-rows-joint", "l1/linf-blocks-per_class"])
+def test_without_a_budget_masses_do_not_matter_but_to_the_multiplier(kind):
+    X, y = hinge_cases.gaussian(6, 24, 30, 3)
+    weight = 10.0 ** np.random.default_rng(0).uniform(-6, 6, 24)
+    penalty = hinge_cases.PENALTIES[kind](30)
+    plain = solve(hinge_cases.build(X, y, penalty), 0.0, tol=1e-7)
+    problem = hinge_cases.build(X, y, penalty, sample_weight=weight)
+    weighted = solve(problem, 0.0, tol=1e-7)
+    assert_optimal(problem, weighted, tol=1e-7)
+    assert weighted.objective == pytest.approx(plain.objective, rel=1e-7)
+    assert weighted.hinge == 0.0 < weighted.alpha < plain.alpha
+    np.testing.assert_allclose(weighted.dual.sum(axis=1), problem.mass, rtol=1e-12)
+    # With the masses as they are, the model minimises hinge + alpha penalty at that alpha.
+    proof = replace(problem, alpha=weighted.alpha).certificate(
+        weighted.coef, weighted.intercept, weighted.dual
+    )
+    assert proof.relative_gap <= 2e-7
+
+
+def test_a_sample_of_next_to_no_mass_may_forbid_a_hard_margin():
+    X, y = hinge_cases.gaussian(6, 24, 30, 3)
+    X[1], y[1], y[0] = X[0], 1, 0
+    problem = hinge_cases.build(X, y, L1(), sample_weight=np.where(np.arange(24) == 1, 1e-12, 1.0))
+    with pytest.raises(Infeasible, match=r"eta=0 is below the least mean hinge .*e-1[1-4]"):
+        solve(problem, 0.0)
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.2])
+def test_a_column_far_larger_than_the_others_of_its_group_is_solved_all_the_same(eta):
+    problem = problems.make(28, problems.column_scales)
+    assert problem.penalty.kind == "l1/linf"
+    solution = solve(problem, eta)
+    assert_optimal(problem, solution)
+    assert_agrees(problem, solution)
+
+
+def test_a_search_that_gets_nowhere_stops_soon(monkeypatch):
+    monkeypatch.setattr(budget_search, "fits_cone_program", lambda problem: False)
+    solution = solve(problems.make(28, problems.column_scales), 0.0)
+    assert solution.status == "stalled"
+    assert solution.n_iter <= 15
+    assert solution.alpha > 1e-9
+    assert solution.violation == 0.0 and solution.relative_gap < 1.0
+
+
+@pytest.mark.parametrize("kind", hinge_cases.PENALTIES)
+@pytest.mark.parametrize("eta", [0.0, 0.3])
+def test_the_cone_program_has_the_same_solution(kind, eta):
+    rng = np.random.default_rng(0)
+    n_classes = 2 if eta > 0.0 else 3
+    X, y = hinge_cases.gaussian(5, 16, 14, n_classes)
+    problem = hinge_cases.build(
+        X,
+        y,
+        hinge_cases.PENALTIES[kind](14, rng.uniform(0.5, 2.0, 14)),
+        margin_scale=rng.uniform(0.5, 1.5, 16),
+        sample_weight=rng.uniform(0.5, 2.0, 16),
+        fit_intercept=not kind.startswith("sparse_group"),
+    )
+    constrained = ConstrainedProblem(problem, eta)
+    found = by_cone_program(constrained)
+    exact = solve(problem, eta)
+    assert_optimal(problem, exact)
+    assert constrained.penalty(found.coef) == pytest.approx(exact.objective, rel=2e-6)
+    assert constrained.bound(found.dual).value == pytest.approx(exact.objective, rel=2e-6)
+    assert constrained.violation(found.coef, found.intercept) <= 1e-7
 
 
 def test_no_budget_with_margins_of_zero():

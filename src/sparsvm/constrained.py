@@ -14,6 +14,10 @@ from below: :math:`h(W, b) \ge gain(Y) - \langle -G, W\rangle` with
 
 For a norm the best :math:`\alpha` is the dual norm of G; for the squared penalties it is the root
 of a piecewise linear equation. No scaling of Y is needed, and none improves the bound.
+
+At :math:`\eta = 0` every sample must have its margins, whatever its mass. There the problem is
+judged with equal masses (:attr:`ConstrainedProblem.even`): multipliers limited by a mass of 1e-12
+would prove nothing beyond their rounding.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ class Bound:
         The bound; infinite where the dual point proves that no model meets the budget.
     alpha : float
         The multiplier behind it: the regularised problem at this alpha has the same dual point.
-        Infinite where the bound is the trivial 0.
+        Infinite where the bound is the trivial 0; at ``eta`` 0 the largest such alpha.
     gain : float
         The dual point's own bound on the mean hinge, less ``alpha`` times the penalty.
     dual : array of shape (n, K)
@@ -86,6 +90,31 @@ class ConstrainedProblem:
         return replace(self.regularised, alpha=alpha)
 
     @cached_property
+    def even(self) -> ConstrainedProblem:
+        """The problem with equal masses where they are of no consequence, at ``eta`` 0."""
+        mass = np.full(self.regularised.n, 1.0 / self.regularised.n)
+        if self.eta > 0.0 or np.array_equal(mass, self.regularised.mass):
+            return self
+        return ConstrainedProblem(replace(self.regularised, mass=mass), 0.0)
+
+    def weighed(self, bound: Bound) -> Bound:
+        """Return a bound of ``even`` in terms of the masses of this problem.
+
+        A common factor brings every row of the dual point under its mass; the multiplier shrinks
+        with it, and what is proved stays the same.
+        """
+        if self.even is self:
+            return bound
+        flows = self._off_true_class(bound.dual)
+        factor = _largest_factor(flows, self.regularised.mass)
+        return Bound(
+            value=bound.value,
+            alpha=factor * bound.alpha,
+            gain=factor * bound.gain,
+            dual=self._with_true_class(factor * flows),
+        )
+
+    @cached_property
     def margins(self) -> Floats:
         """Return the margins, shape (n, K)."""
         return self.regularised.margins()
@@ -120,7 +149,12 @@ class ConstrainedProblem:
     def bound(self, dual: Floats | None) -> Bound:
         """Return the lower bound made from any (n, K) array, repaired into a dual point first."""
         problem = self.regularised
+        if dual is not None and self.eta == 0.0:
+            # Only the ray counts; on it, the largest point has the smallest rounding.
+            dual = self.filled(dual)
         flows = repaired_flows(problem, dual)
+        if self.eta == 0.0:
+            flows *= _largest_factor(flows, problem.mass)
         signed = problem.signed_dual(flows)
         gain = float(np.sum(flows * self.margins))
         value, alpha = 0.0, np.inf
@@ -132,9 +166,25 @@ class ConstrainedProblem:
             # |computed - exact| of a sum of n products is at most (n + 2) u |x_j|.|y_k|.
             error = np.outer(sizes * ((problem.n + 2) * UNIT), problem.column_norms)
             value, alpha = self._best_multiplier(np.abs(problem.transposed(signed)) + error, excess)
-        rows = np.arange(problem.n)
-        flows[rows, problem.y] = np.maximum(problem.mass - flows.sum(axis=1), 0.0)
-        return Bound(value=value, alpha=alpha, gain=gain, dual=flows)
+        return Bound(value=value, alpha=alpha, gain=gain, dual=self._with_true_class(flows))
+
+    def filled(self, dual: Floats) -> Floats:
+        """Return multipliers of any size scaled until one sample has all its mass off its class."""
+        flows = self._off_true_class(dual)
+        return self._with_true_class(flows * _largest_factor(flows, self.regularised.mass))
+
+    def _off_true_class(self, dual: Floats) -> Floats:
+        """Return a copy with zeros at the true classes and wherever an entry is no multiplier."""
+        flows = np.where((dual > 0.0) & np.isfinite(dual), dual, 0.0)
+        flows[np.arange(self.regularised.n), self.regularised.y] = 0.0
+        return flows
+
+    def _with_true_class(self, flows: Floats) -> Floats:
+        """Give the rest of each mass to the true class, in place."""
+        problem = self.regularised
+        rest = problem.mass - flows.sum(axis=1)
+        flows[np.arange(problem.n), problem.y] = np.maximum(rest, 0.0)
+        return flows
 
     def _best_multiplier(self, G: Floats, excess: float) -> tuple[float, float]:
         """Maximise ``excess / alpha - penalty*(G / alpha)`` over alpha, for |G| rounded up."""
@@ -164,6 +214,14 @@ class ConstrainedProblem:
         """Return the rounding error of the gap: that of the mean hinge, over the multiplier."""
         rounding = self.regularised.floor(W, b)
         return rounding / alpha if alpha > 0.0 else np.inf
+
+
+def _largest_factor(flows: Floats, mass: Floats) -> float:
+    """Return the largest factor that keeps every row within its mass; 1 for zeros."""
+    totals = flows.sum(axis=1)
+    # Numbers near the smallest there are have no digits to scale.
+    filled = totals > 1e-250
+    return float(np.min(mass[filled] / totals[filled])) if filled.any() else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,10 +303,12 @@ class ConstrainedSolution:
         The status is "optimal" if and only if ``gap <= max(tol * penalty, floor)`` and the
         violation is at most ``feasible * max(eta, mean margin)``; otherwise ``status_if_not``.
         """
-        bound = problem.bound(dual)
+        judge = problem.even
+        bound = judge.bound(dual)
         penalty, hinge = problem.penalty(coef), problem.hinge(coef, intercept)
         gap = max(penalty - bound.value, 0.0)
-        floor = problem.floor(coef, intercept, bound.alpha)
+        floor = judge.floor(coef, intercept, bound.alpha)
+        bound = problem.weighed(bound)
         violation = max(hinge - problem.eta, 0.0)
         proved = gap <= max(tol * penalty, floor) and violation <= feasible * problem.unit
         return cls(

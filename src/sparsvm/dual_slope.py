@@ -9,9 +9,10 @@ a relative change of the flows of the same tiny size puts it where it may be.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsvm.losses import Floats
 
@@ -57,7 +58,7 @@ def pulled_inside(problem: Problem, flows: Floats) -> Floats | None:
         if not violated.any():
             return flows
         crossed |= violated
-        changed = _with_slope_on_edge(problem, flows, penalty.spread(crossed), G)
+        changed = with_slope_on_edge(problem, flows, penalty.spread(crossed), G)
         if changed is None:
             return None
         flows = changed
@@ -77,7 +78,9 @@ def _target(problem: Problem) -> Floats:
     return np.asarray(target)
 
 
-def _with_slope_on_edge(problem: Problem, flows: Floats, where: Floats, G: Floats) -> Floats | None:
+def with_slope_on_edge(
+    problem: Problem, flows: Floats, where: NDArray[Any], G: Floats
+) -> Floats | None:
     """Change the flows, by least squares in relative terms, to slopes on the edge as given.
 
     The equalities of the intercept and of unpenalised features stay as they are.

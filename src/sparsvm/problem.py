@@ -321,6 +321,15 @@ class Start:
     intercept: Floats
     dual: Floats | None = None
 
+    def with_masses(self, mass: Floats) -> Start:
+        """Return it with the rows of the dual scaled to these masses.
+
+        A dual of another number of samples is left out.
+        """
+        if self.dual is None or self.dual.shape[0] != mass.size:
+            return replace(self, dual=None)
+        return replace(self, dual=self.dual * (mass / self.dual.sum(axis=1))[:, None])
+
 
 @dataclass(frozen=True)
 class Control:

@@ -19,21 +19,24 @@ def advise(problem: Problem, solution: Solution, *, tol: float) -> None:
         warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=4)
 
 
+def remedy(status: str) -> str:
+    """Say what to do about a fit that stopped with that status."""
+    if status == "max_iter":
+        return "Raise max_iter, raise tol, scale the features, or use another solver."
+    return "Raise tol, scale the features, pass float64 data, or use another solver."
+
+
 def _not_converged(solution: Solution, tol: float) -> str:
-    if solution.status == "max_iter":
-        remedy = "Raise max_iter, raise tol, scale the features, or use another solver."
-    else:
-        remedy = "Raise tol, scale the features, pass float64 data, or use another solver."
     stopped = f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status})"
     if np.isnan(solution.gap):
         distance = solution.criticality / abs(solution.objective)
         return (
             f"{stopped} with a relative criticality of {distance:.2g}, above tol={tol:g}: the "
-            f"objective may still fall by that much and more. {remedy}"
+            f"objective may still fall by that much and more. {remedy(solution.status)}"
         )
     return (
         f"{stopped} with a relative duality gap of {solution.relative_gap:.2g}, above tol={tol:g}: "
-        f"the objective may be that far from the optimum. {remedy}"
+        f"the objective may be that far from the optimum. {remedy(solution.status)}"
     )
 
 

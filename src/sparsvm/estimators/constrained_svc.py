@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from sparsvm.constrained import FEASIBLE, ConstrainedProblem, ConstrainedSolution
+from sparsvm.estimators.advice import remedy
 from sparsvm.estimators.inputs import LARGEST
-from sparsvm.estimators.linear import SparseLinearClassifier
-from sparsvm.estimators.presenting import FLOAT32_TOL, inner_tolerance, tolerance
-from sparsvm.estimators.sparse_svc import SparseSVC, _threads
-from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
+from sparsvm.estimators.penalised import PenalisedClassifier, regularised_problem
+from sparsvm.estimators.presenting import FLOAT32_TOL, as_type, centred, tolerance
+from sparsvm.estimators.training import TrainingSet, unchanged_on_error
 from sparsvm.losses import Floats, Hinge, Loss, as_loss
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
 from sparsvm.problem import Control, Problem, Start
@@ -27,7 +27,7 @@ from sparsvm.solvers.budget_search import BudgetSearch
 from sparsvm.solvers.constrained import as_constrained_solver
 
 
-class ConstrainedSparseSVC(SparseLinearClassifier):
+class ConstrainedSparseSVC(PenalisedClassifier):
     r"""Multiclass support vector classifier of least penalty within a budget for the hinge loss.
 
     Minimises, over one weight vector and one free intercept per class,
@@ -122,19 +122,8 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        **PenalisedClassifier._shared_constraints,
         "eta": [Interval(Real, 0, LARGEST, closed="both"), None],
-        # Names and objects are checked by as_loss, as_penalty and as_constrained_solver.
-        "penalty": "no_validation",
-        "loss": "no_validation",
-        "fit_intercept": ["boolean"],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "solver": "no_validation",
-        "tol": [Interval(Real, 0, np.inf, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -166,11 +155,6 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None
@@ -201,45 +185,34 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
         """
         loss, penalty = _checked_loss(self.loss), _checked_penalty(self.penalty)
         as_constrained_solver(self.solver)
-        threads = _threads(self.n_jobs)
+        threads = self._threads()
         with unchanged_on_error(self):
-            data = read_training_set(
-                self,
-                X,
-                y,
-                sample_weight=sample_weight,
-                sample_margin=sample_margin,
-                class_weight=self.class_weight,
-            )
+            data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
-                solution = self._solve(self._problem(data, loss, penalty), data)
+                # At the default alpha of SparseSVC, which eta=None refers to.
+                problem = regularised_problem(data, loss, penalty, None, self.fit_intercept)
+                solution = self._solve(problem, data)
             self._store(data, solution)
         _advise(solution, tol=tolerance(self.tol, data.dtype))
         return self
-
-    def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
-        """Return the regularised problem at the default alpha of ``SparseSVC``."""
-        model = SparseSVC(loss=loss, penalty=penalty, fit_intercept=self.fit_intercept)
-        return model._problem(data, loss, penalty)
 
     def _solve(self, regularised: Problem, data: TrainingSet) -> ConstrainedSolution:
         """Solve and certify what the user will see: centred, in the type of the data."""
         tol = tolerance(self.tol, data.dtype)
         rounded = data.dtype == np.float32
-        control = Control(
-            tol=inner_tolerance(self.tol, data.dtype),
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            verbose=bool(self.verbose),
-        )
-        start, alpha = self._start(regularised, data)
+        control = self._control(data.dtype)
+        start = self._start(regularised, data)
+        alpha = None if start is None else self.alpha_
         solver = as_constrained_solver(self.solver)
         if self.eta is None:
             solution = _as_regularised(regularised, start, control)
             problem = ConstrainedProblem(regularised, solution.eta)
-            if isinstance(solver, BudgetSearch):
+            # Where the penalty is a mere rounding of hinge + alpha penalty, only the search can
+            # tell how small it may be.
+            if isinstance(solver, BudgetSearch) and solution.converged:
                 return self._finished(problem, solution, tol, rounded)
+            start = Start(solution.coef, solution.intercept, solution.dual)
+            alpha = regularised.alpha
         else:
             problem = ConstrainedProblem(regularised, float(self.eta))
         reason = solver.unsupported(problem)
@@ -254,7 +227,7 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
     def _finished(
         self, problem: ConstrainedProblem, solution: ConstrainedSolution, tol: float, rounded: bool
     ) -> ConstrainedSolution:
-        coef, intercept = solution.coef, _centred(problem.regularised, solution.intercept)
+        coef, intercept = solution.coef, centred(problem.regularised, solution.intercept)
         if rounded:
             coef, intercept = _rounded(problem, coef, intercept, solution.alpha)
         certified = ConstrainedSolution.certify(
@@ -272,21 +245,10 @@ class ConstrainedSparseSVC(SparseLinearClassifier):
         )
         return replace(certified, alpha=solution.alpha)
 
-    def _start(self, problem: Problem, data: TrainingSet) -> tuple[Start | None, float | None]:
-        """Return the previous solution and its multiplier, where they fit the problem."""
-        start = SparseSVC._start(self, problem, data)
-        return start, None if start is None else self.alpha_
-
     def _store(self, data: TrainingSet, solution: ConstrainedSolution) -> None:
-        self.classes_ = data.classes
-        self.coef_ = solution.coef.astype(data.dtype)
-        self.intercept_ = solution.intercept.astype(data.dtype)
+        self._store_solution(data, solution)
         self.eta_ = float(solution.eta)
         self.alpha_ = float(solution.alpha)
-        self.objective_ = float(solution.objective)
-        self.dual_gap_ = float(solution.relative_gap)
-        self.n_iter_ = int(solution.n_iter)
-        self.result_ = solution
 
 
 def _checked_loss(loss: Any) -> Loss:
@@ -321,7 +283,7 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
     for attempt in range(1, 5):
         inner = replace(control, tol=tol, max_iter=None)
         found = resolve("auto", problem, inner).solve(problem, start, inner)
-        intercept = _centred(problem, found.intercept)
+        intercept = centred(problem, found.intercept)
         hinge = ConstrainedProblem(problem, 0.0).hinge(found.coef, intercept)
         solution = ConstrainedSolution.certify(
             ConstrainedProblem(problem, hinge),
@@ -345,29 +307,20 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
     return solution
 
 
-def _centred(problem: Problem, intercept: Floats) -> Floats:
-    """Let the intercepts of more than two classes sum to zero, which no score difference sees."""
-    if problem.n_outputs == 1 or abs(intercept.mean()) <= 1e-15 * np.abs(intercept).max():
-        return intercept
-    return np.asarray(intercept - intercept.mean())
-
-
 def _rounded(
     problem: ConstrainedProblem, coef: Floats, intercept: Floats, alpha: float
 ) -> tuple[Floats, Floats]:
     """Round to float32, after lengthening by what keeps the rounded model within the budget."""
 
-    def as_float32(values: Floats) -> Floats:
-        return values.astype(np.float32).astype(np.float64)
-
-    plain = as_float32(coef), as_float32(intercept)
+    single = np.dtype(np.float32)
+    plain = as_type(coef, single), as_type(intercept, single)
     violation = problem.violation(*plain)
     cost = alpha * problem.penalty(coef)
     if not violation > 0.0 or not 0.0 < cost < np.inf:
         return plain
     more = violation / cost
     for _ in range(6):
-        longer = as_float32((1.0 + more) * coef), as_float32((1.0 + more) * intercept)
+        longer = as_type((1.0 + more) * coef, single), as_type((1.0 + more) * intercept, single)
         if problem.violation(*longer) == 0.0:
             return longer
         more *= 2.0
@@ -381,15 +334,14 @@ def _advise(solution: ConstrainedSolution, *, tol: float) -> None:
             f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) "
             f"with a relative gap of {solution.relative_gap:.2g} (tol={tol:g}) and a mean hinge "
             f"{solution.violation:.2g} above eta={solution.eta:g}: the penalty may be that far "
-            "from the least one. Raise max_iter, raise tol, scale the features, or use another "
-            "solver.",
+            f"from the least one. {remedy(solution.status)}",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if not np.any(solution.coef):
         warnings.warn(
             f"Every weight is zero: intercepts alone are within the budget eta={solution.eta:.4g}. "
             "Choose a smaller eta, or scale the features where eta is None.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -27,6 +27,11 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
     classes_: npt.NDArray[Any]
     n_features_in_: int
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     @property
     def selected_features_(self) -> npt.NDArray[np.intp]:
         """Indices of the features that any class uses."""

@@ -132,11 +132,6 @@ class MaxMarginSVC(SparseLinearClassifier):
         self.solver = solver
         self.tol = tol
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginSVC:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
@@ -228,7 +223,7 @@ def _advise(solution: HierarchicalSolution, tol: float) -> None:
             "margin is larger is not proved. Raise its max_iter, or use solver='staged', which "
             "proves both.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     elif not solution.converged:
         warnings.warn(
@@ -237,12 +232,12 @@ def _advise(solution: HierarchicalSolution, tol: float) -> None:
             f"{solution.norm_gap:.2g} in the smallest margin, above tol={tol:g}: either may be "
             "that far from its optimum. Scale the features, pass float64 data, or raise tol.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if not np.any(solution.coef):
         warnings.warn(
             "Every weight is zero: no linear classifier has a smaller hinge loss than one that "
             "always predicts the same class. Add features that tell the classes apart.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsvm.losses import Floats
 from sparsvm.problem import Problem, Solution
 
 # Rounding coefficients to float32 moves the objective by about 1e-7 of itself, so a smaller
@@ -25,6 +26,23 @@ def inner_tolerance(tol: float, dtype: np.dtype[Any]) -> float:
     return tol / 2 if dtype == np.float32 else tol
 
 
+def centred(problem: Problem, intercept: Floats) -> Floats:
+    """Let intercepts sum to zero where only differences of scores count.
+
+    Sums that are mere rounding stay: a shift would change the last digits once more.
+    """
+    if problem.n_outputs == 1 or not problem.loss.of_differences:
+        return intercept
+    if abs(intercept.mean()) <= 1e-15 * np.abs(intercept).max():
+        return intercept
+    return np.asarray(intercept - intercept.mean())
+
+
+def as_type(values: Floats, dtype: np.dtype[Any]) -> Floats:
+    """Return the nearest values of that type, in double precision."""
+    return values.astype(np.float32).astype(np.float64) if dtype == np.float32 else values
+
+
 def presented(problem: Problem, solution: Solution, dtype: np.dtype[Any], tol: float) -> Solution:
     """Centre the intercepts, round to the type of the data, and certify if that changed anything.
 
@@ -38,12 +56,8 @@ def presented(problem: Problem, solution: Solution, dtype: np.dtype[Any], tol: f
     tol : float
         The tolerance promised, see :func:`tolerance`.
     """
-    coef, intercept = solution.coef, solution.intercept
-    if problem.n_outputs > 1 and problem.loss.of_differences:
-        intercept = intercept - intercept.mean()
-    if dtype == np.float32:
-        coef = coef.astype(np.float32).astype(np.float64)
-        intercept = intercept.astype(np.float32).astype(np.float64)
+    coef = as_type(solution.coef, dtype)
+    intercept = as_type(centred(problem, solution.intercept), dtype)
     unchanged = coef is solution.coef or np.array_equal(coef, solution.coef)
     if unchanged and np.allclose(intercept, solution.intercept, rtol=1e-15, atol=0.0):
         return replace(solution, intercept=intercept)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
-import joblib
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy.special import log_softmax
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 from sparsvm.estimators.advice import advise
 from sparsvm.estimators.inputs import LARGEST
-from sparsvm.estimators.linear import SparseLinearClassifier
-from sparsvm.estimators.presenting import inner_tolerance, presented, tolerance
-from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
-from sparsvm.losses import Hinge, Logistic, Loss, as_loss
+from sparsvm.estimators.penalised import PenalisedClassifier, regularised_problem
+from sparsvm.estimators.presenting import presented, tolerance
+from sparsvm.estimators.training import TrainingSet, unchanged_on_error
+from sparsvm.losses import Logistic, Loss, as_loss
 from sparsvm.penalties import Penalty, as_penalty
-from sparsvm.problem import Control, Problem, Solution, Start, column_std
+from sparsvm.problem import Problem, Solution
 from sparsvm.solvers import as_solver, blas_threads, resolve
 
 
@@ -31,7 +29,7 @@ def _is_logistic(estimator: Any) -> bool:
     return isinstance(loss, Logistic) or (isinstance(loss, str) and loss == Logistic.name)
 
 
-class SparseSVC(SparseLinearClassifier):
+class SparseSVC(PenalisedClassifier):
     r"""Multiclass support vector classifier that uses few features, with a proof of optimality.
 
     Minimises, over one weight vector and one free intercept per class,
@@ -135,19 +133,8 @@ class SparseSVC(SparseLinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        # Names and objects are checked by as_loss, as_penalty and as_solver, which list the names.
-        "loss": "no_validation",
-        "penalty": "no_validation",
+        **PenalisedClassifier._shared_constraints,
         "alpha": [Interval(Real, 1 / LARGEST, LARGEST, closed="both"), None],
-        "fit_intercept": ["boolean"],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "solver": "no_validation",
-        "tol": [Interval(Real, 0, np.inf, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -179,11 +166,6 @@ class SparseSVC(SparseLinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None
@@ -211,16 +193,9 @@ class SparseSVC(SparseLinearClassifier):
         loss, penalty = as_loss(self.loss), as_penalty(self.penalty)
         if not (isinstance(self.solver, str) and self.solver == "auto"):
             as_solver(self.solver)
-        threads = _threads(self.n_jobs)
+        threads = self._threads()
         with unchanged_on_error(self):
-            data = read_training_set(
-                self,
-                X,
-                y,
-                sample_weight=sample_weight,
-                sample_margin=sample_margin,
-                class_weight=self.class_weight,
-            )
+            data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
                 problem = self._problem(data, loss, penalty)
                 solution = self._solve(problem, data)
@@ -266,70 +241,18 @@ class SparseSVC(SparseLinearClassifier):
         return np.asarray(log_softmax(scores, axis=1))
 
     def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
-        n_classes = data.classes.size
-        n_outputs = 1 if n_classes == 2 else n_classes
-        mass = data.mass
-        cost = loss.cost_matrix(data.n_labels)[np.ix_(data.label_numbers, data.label_numbers)]
-        _require_margin(loss, cost, data.margin_scale)
-        deviation = None
-        if penalty.needs_column_std:
-            deviation = column_std(data.design, mass)
-        return Problem(
-            design=data.design,
-            y=data.y,
-            mass=mass,
-            cost=cost,
-            margin_scale=data.margin_scale,
-            n_classes=n_classes,
-            alpha=_default_alpha(data.weight) if self.alpha is None else float(self.alpha),
-            loss=loss,
-            penalty=penalty.resolve(data.design.d, n_outputs, deviation),
-            fit_intercept=self.fit_intercept,
-        )
+        return regularised_problem(data, loss, penalty, self.alpha, self.fit_intercept)
 
     def _solve(self, problem: Problem, data: TrainingSet) -> Solution:
         """Solve the problem and certify what the user will see: centred, in the data's type."""
-        control = Control(
-            tol=inner_tolerance(self.tol, data.dtype),
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            verbose=bool(self.verbose),
-        )
+        control = self._control(data.dtype)
         solver = resolve(self.solver, problem, control)
         solution = solver.solve(problem, self._start(problem, data), control)
         return presented(problem, solution, data.dtype, tolerance(self.tol, data.dtype))
 
-    def _start(self, problem: Problem, data: TrainingSet) -> Start | None:
-        """Return the previous solution as a starting point, where one fits the problem."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
-        intercept = np.asarray(self.intercept_, dtype=np.float64)
-        if (
-            not np.array_equal(self.classes_, data.classes)
-            or coef.shape != (problem.n_outputs, problem.d)
-            or intercept.shape != (problem.n_outputs,)
-            or not (np.isfinite(coef).all() and np.isfinite(intercept).all())
-        ):
-            return None
-        # Smooth losses have a dual wherever they have coefficients: their derivative there.
-        dual = self.result_.dual if isinstance(problem.loss, Hinge) else None
-        return Start(
-            coef=coef.astype(np.float64),
-            intercept=intercept if self.fit_intercept else np.zeros_like(intercept),
-            dual=_rescaled(dual, problem.mass, problem.n_classes),
-        )
-
     def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
-        self.classes_ = data.classes
-        self.coef_ = solution.coef.astype(data.dtype)
-        self.intercept_ = solution.intercept.astype(data.dtype)
+        self._store_solution(data, solution)
         self.alpha_ = problem.alpha
-        self.objective_ = float(solution.objective)
-        self.dual_gap_ = float(solution.relative_gap)
-        self.n_iter_ = int(solution.n_iter)
-        self.result_ = solution
         self._store_support(problem, data, solution)
 
     def _store_support(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
@@ -343,53 +266,3 @@ class SparseSVC(SparseLinearClassifier):
         n_rows = int(np.count_nonzero(data.sample_of_row >= 0))
         used = self.selected_features_.size * self.support_.size
         self.parameter_fraction_ = used / (problem.d * n_rows)
-
-
-def _default_alpha(weight: npt.NDArray[np.float64]) -> float:
-    total = float(weight.sum())
-    if not 1.0 / LARGEST <= total <= LARGEST:
-        raise ValueError(
-            f"The weights sum to {total:g}, so that alpha=None would mean alpha={1.0 / total:g}. "
-            "Give alpha, or multiply the weights by a constant."
-        )
-    return 1.0 / total
-
-
-def _require_margin(
-    loss: Loss, cost: npt.NDArray[np.float64], margin_scale: npt.NDArray[np.float64] | None
-) -> None:
-    """Refuse margins that would leave nothing to learn, and sample margins without effect."""
-    if margin_scale is not None and not loss.uses_margin:
-        raise ValueError(
-            f"sample_margin was given, but the loss {loss.name!r} has no margin. Leave it out, or "
-            "use loss='squared_hinge'."
-        )
-    if isinstance(loss, Logistic):
-        if margin_scale is not None and not cost.any():
-            raise ValueError(
-                "sample_margin multiplies the margin of the loss, which is 0 for loss='logistic'. "
-                "Use Logistic(margin=1.0), or leave sample_margin out."
-            )
-        return
-    if not cost.any() or (margin_scale is not None and not margin_scale.any()):
-        raise ValueError(
-            "Every margin is zero, so that a model of zeros has no loss and nothing is learned. "
-            "Give the loss or sample_margin a positive margin."
-        )
-
-
-def _rescaled(
-    dual: npt.NDArray[np.float64] | None, mass: npt.NDArray[np.float64], n_classes: int
-) -> npt.NDArray[np.float64] | None:
-    """Give the rows of an earlier dual point the masses of the present samples."""
-    if dual is None or dual.shape != (mass.size, n_classes):
-        return None
-    return np.asarray(dual * (mass / dual.sum(axis=1))[:, None])
-
-
-def _threads(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all processors.")
-    return int(joblib.effective_n_jobs(n_jobs))

@@ -15,6 +15,7 @@ from sparsvm.hierarchical.result import HierarchicalSolution
 from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised
 from sparsvm.problem import Control, History, Problem
+from sparsvm.solvers.options import check_at_least_one
 
 
 class HSDM(Parameterised):
@@ -130,8 +131,7 @@ class HSDM(Parameterised):
             raise ValueError(f"relaxation must be between 0 and 1, but is {self.relaxation!r}.")
         if not 0.0 < self.decay <= 1.0:
             raise ValueError(f"decay must be above 0 and at most 1, but is {self.decay!r}.")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, but is {self.max_iter!r}.")
+        check_at_least_one(self, "max_iter")
 
 
 def _samples(problem: Problem) -> tuple[Floats, Floats | None]:

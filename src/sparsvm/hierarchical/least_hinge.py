@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsvm.hierarchical.cone_program import solve_cone_program
+from sparsvm.cone_program import solve_cone_program
 from sparsvm.hierarchical.reduction import Ints, ReducedSamples
 from sparsvm.hierarchical.row_generation import RowGenerator, Rows
 from sparsvm.losses import Floats

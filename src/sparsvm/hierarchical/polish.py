@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparsvm.hierarchical.cone_program import Block, solve_cone_program
+from sparsvm.cone_program import Block, solve_cone_program
 from sparsvm.hierarchical.reduction import Ints
 from sparsvm.losses import Floats
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from sparsvm.hierarchical.cone_program import Block, ConeSolution, solve_cone_program
+from sparsvm.cone_program import Block, ConeSolution, solve_cone_program
 from sparsvm.hierarchical.optimum import Optimum
 from sparsvm.hierarchical.reduction import ReducedSamples, split_pairs
 from sparsvm.hierarchical.row_generation import RowGenerator, Rows

@@ -9,14 +9,8 @@ from sklearn.utils import check_random_state
 from sparsvm import _core
 from sparsvm.problem import Control, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.smooth_reference import (
-    check_at_least_one,
-    check_choice,
-    check_positive,
-    drive,
-    native_problem,
-    unsupported_smooth,
-)
+from sparsvm.solvers.options import check_at_least_one, check_choice, check_positive
+from sparsvm.solvers.smooth_reference import drive, native_problem, unsupported_smooth
 
 STEPS = ("LS", "CST")
 SELECTIONS = (None, "cyclic", "random")

@@ -11,6 +11,7 @@ from sparsvm import _core
 from sparsvm.losses import Floats, SmoothLoss
 from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.native import undivided_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 
@@ -132,23 +133,9 @@ def _double(values: Floats) -> Floats:
 
 def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
     """What the native solver takes, in its layouts (feature-major weights)."""
-    penalty = problem.penalty
     return {
-        "design": problem.design,
+        **undivided_arguments(problem),
         "loss": problem.loss.name,
-        "y": problem.y,
-        "mass": problem.mass,
-        "cost": problem.cost,
-        "margin_scale": problem.margin_scale,
-        "alpha": problem.alpha,
-        "intercept": problem.fit_intercept,
-        "tilt": None if problem.tilt is None else _double(problem.tilt.T),
-        "kind": penalty.kind,
-        "l1_ratio": penalty.l1_ratio,
-        "groups": penalty.groups,
-        "n_groups": penalty.n_groups,
-        "per_class": penalty.per_class,
-        "omega": penalty.omega,
         "start_weights": None if start is None else _double(start.coef.T),
         "start_intercept": None if start is None else _double(start.intercept),
     }

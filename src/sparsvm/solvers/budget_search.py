@@ -13,6 +13,7 @@ from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised
 from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.budget_cone import by_cone_program, fits_cone_program
 from sparsvm.solvers.frontier import Point, chord_alpha, models, on_margins, slope_between
 from sparsvm.solvers.frontier_ends import (
     SHARP,
@@ -23,6 +24,10 @@ from sparsvm.solvers.frontier_ends import (
 )
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.registry import resolve
+
+# Relative gaps from which on a search that is stuck is worth another method, and from which on a
+# regularised problem counts as unsolved.
+RESCUE, FAILED = 1e-8, 1e-5
 
 
 class BudgetSearch(Parameterised):
@@ -73,12 +78,14 @@ class BudgetSearch(Parameterised):
             Where the least mean hinge of any model exceeds the budget.
         """
         search = _Search(self, problem, control)
-        zero = zero_point(problem)
-        search.open(zero)
-        if problem.is_met_by(zero.hinge):
+        if search.open():
             solution = search.solution()
             return solution.with_alpha(alpha_of_zeros(problem))
+        if search.problem is not problem:
+            start = None if start is None else start.with_masses(search.problem.regularised.mass)
+            alpha = None
         search.run(start, alpha)
+        search.rescue()
         return search.solution()
 
 
@@ -89,7 +96,7 @@ class _Search:
 
     def __init__(self, solver: BudgetSearch, problem: ConstrainedProblem, control: Control) -> None:
         self.solver = solver
-        self.problem = problem
+        self.asked, self.problem = problem, problem.even
         self.control = control
         self.limit = solver.max_iter if control.max_iter is None else control.max_iter
         self.began = time.perf_counter()
@@ -97,12 +104,12 @@ class _Search:
         self.under: Point | None = None
         self.last: Point | None = None
         self.previous: Point | None = None
-        self.bound: Bound = problem.bound(None)
+        self.bound: Bound = self.problem.bound(None)
         self.candidates: list[tuple[Floats, Floats]] = []
         self.penalty, self.floor = np.inf, 0.0
         self.tightest = 1.0
         self.stuck = self.checked = False
-        self.idle, self.slow = 0, False
+        self.idle, self.slow, self.failed = 0, False, 0
         # The point that was there before the present one, by whether it is over the budget.
         self.ends_before: dict[bool, Point | None] = {False: None, True: None}
         self.report = progress(solver.name, control)
@@ -114,14 +121,16 @@ class _Search:
         self.solved += 1
         return resolve(self.solver.inner, problem, control).solve(problem, start, control)
 
-    def open(self, zero: Point) -> None:
-        """Begin with the model without penalty, which is at one end of the frontier."""
-        self.over = zero
+    def open(self) -> bool:
+        """Begin with the model without penalty, at one end of the frontier; say if it will do."""
+        self.over = zero = zero_point(self.problem)
         self.hinge_of_zeros = zero.hinge
         self.bound = self.problem.bound(zero.dual)
-        if self.problem.is_met_by(zero.hinge):
-            self.candidates, self.penalty = [(zero.coef, zero.intercept)], 0.0
-            self._record()
+        if not self.problem.is_met_by(zero.hinge):
+            return False
+        self.candidates, self.penalty = [(zero.coef, zero.intercept)], 0.0
+        self._record()
+        return True
 
     def run(self, start: Start | None, alpha: float | None) -> None:
         """Enclose the budget, then narrow the pair until the gap is as small as asked."""
@@ -130,11 +139,13 @@ class _Search:
             alpha = self.bound.alpha * typical
         self._visit(alpha, start)
         assert self.last is not None
-        while not self._proved() and self.solved < self.limit and not self.stuck:
+        while not (self._proved() or self.solved >= self.limit or self.stuck):
             if self.problem.eta == 0.0:
-                # From some alpha on no margin is given up for a smaller penalty.
+                # From some alpha on no margin is given up for a smaller penalty; below that, only
+                # the rounding of the solves changes.
                 self._visit(0.1 * self.last.alpha, None)
                 self._require_feasible()
+                self.stuck = self.stuck or self.idle > 2
             elif self.previous is None:
                 self._visit(self._second(self.last), None)
             elif self.under is None:
@@ -142,6 +153,8 @@ class _Search:
                 self._require_feasible()
             else:
                 self._visit(self._between(self.under), None)
+            # Another method will do better than more of what cannot be solved.
+            self.stuck |= self.failed > 2 and fits_cone_program(self.problem)
 
     def _typical_alpha(self, hinge: float) -> float:
         """Return the alpha of a solution with that mean hinge, as a share of a bound on alpha_max.
@@ -168,14 +181,17 @@ class _Search:
         if start is None and self.last is not None:
             start = Start(self.last.coef, self.last.intercept, self.last.dual)
         found = self.solve(self.problem.at(alpha), start, tol)
+        self.failed += not found.converged and found.relative_gap > FAILED
         point = Point.of(self.problem, alpha, found.coef, found.intercept, found.dual)
-        bound = self.problem.bound(found.dual)
+        self._take(point, self.problem.bound(found.dual))
+
+    def _take(self, point: Point, bound: Bound) -> None:
         within = point if self.problem.eta > 0.0 else on_margins(self.problem, point)
         if within is not None and self.problem.is_met_by(within.hinge):
             point = within
-            if self.under is None or alpha > self.under.alpha or self.problem.eta == 0.0:
+            if self.under is None or point.alpha > self.under.alpha or self.problem.eta == 0.0:
                 self.ends_before[False], self.under = self.under, point
-        elif alpha < self.over.alpha:
+        elif point.alpha < self.over.alpha:
             # The model of zeros lies at the end of the frontier, where its slope jumps.
             self.ends_before[True] = self.over if self.over.penalty > 0.0 else None
             self.over = point
@@ -272,7 +288,17 @@ class _Search:
         if self.under is not None or self.checked:
             return
         self.checked = True
-        refuse_if_infeasible(self.problem, self.solve)
+        refuse_if_infeasible(self.asked, self.solve)
+
+    def rescue(self) -> None:
+        """Solve a small problem at once where the regularised ones were too hard."""
+        gap = self.penalty - self.bound.value
+        if self._proved() or not self.stuck or gap <= RESCUE * self.penalty:
+            return
+        if fits_cone_program(self.problem):
+            found = by_cone_program(self.problem)
+            bound = self.problem.bound(found.dual)
+            self._take(Point.of(self.problem, bound.alpha, found.coef, found.intercept), bound)
 
     def solution(self) -> ConstrainedSolution:
         """Return the sparsest of the models that meet the tolerance, or else the cheapest."""
@@ -284,7 +310,7 @@ class _Search:
         good = [model for model in self.candidates if self.problem.penalty(model[0]) <= enough]
         coef, intercept = min(good, key=lambda model: int(np.count_nonzero(model[0])))
         return ConstrainedSolution.certify(
-            self.problem,
+            self.asked,
             coef,
             intercept,
             self.bound.dual,

@@ -10,6 +10,8 @@ from sparsvm import _core
 from sparsvm.losses import Hinge
 from sparsvm.problem import Control, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.native import undivided_arguments
+from sparsvm.solvers.options import check_at_least_one, check_choice
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 from sparsvm.solvers.watch import Watch
@@ -76,7 +78,7 @@ class FBPD(Solver):
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Iterate from ``start`` (from zero without one) until the stopping rule holds."""
-        self._check_options()
+        check_options(self)
         means = self.stopping == "gap"
         watch = Watch(problem, progress(self.name, control), anyway=not means)
         limit = self.max_iter if control.max_iter is None else control.max_iter
@@ -113,40 +115,17 @@ class FBPD(Solver):
     def _proved(self, watch: Watch, control: Control) -> bool:
         return self.stopping == "gap" and watch.within(control.tol)
 
-    def _check_options(self) -> None:
-        if self.stopping not in STOPPING:
-            raise ValueError(
-                f"stopping must be one of {', '.join(map(repr, STOPPING))}, "
-                f"but {self.stopping!r} was given."
-            )
-        if self.ratio is not None and not 0.0 < self.ratio < np.inf:
-            raise ValueError(f"ratio must be positive and finite or None, but is {self.ratio!r}.")
-        for name in ("check_every", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)!r}.")
-
     def _method(self, problem: Problem) -> Any:
         tau, sigma = step_sizes(problem, self.ratio)
-        penalty = problem.penalty
-        design: Any = problem.design
-        return _core.Fbpd(
-            design=design,
-            y=problem.y,
-            mass=problem.mass,
-            cost=problem.cost,
-            margin_scale=problem.margin_scale,
-            alpha=problem.alpha,
-            intercept=problem.fit_intercept,
-            tilt=None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
-            kind=penalty.kind,
-            l1_ratio=penalty.l1_ratio,
-            groups=penalty.groups,
-            n_groups=penalty.n_groups,
-            per_class=penalty.per_class,
-            omega=penalty.omega,
-            tau=tau,
-            sigma=sigma,
-        )
+        return _core.Fbpd(**undivided_arguments(problem), tau=tau, sigma=sigma)
+
+
+def check_options(solver: Any) -> None:
+    """Refuse options of this solver, or of those of a hinge budget, that mean nothing."""
+    check_choice("stopping", solver.stopping, STOPPING)
+    if solver.ratio is not None and not 0.0 < solver.ratio < np.inf:
+        raise ValueError(f"ratio must be positive and finite or None, but is {solver.ratio!r}.")
+    check_at_least_one(solver, "check_every", "max_iter")
 
 
 def step_sizes(problem: Problem, ratio: float | None = None) -> tuple[float, float]:

@@ -12,9 +12,10 @@ from sparsvm.constrained import Bound, ConstrainedProblem, ConstrainedSolution
 from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised
 from sparsvm.problem import Control, History, Problem, Solution, Start
-from sparsvm.solvers.fbpd import STOPPING
+from sparsvm.solvers.fbpd import check_options
 from sparsvm.solvers.frontier import Point, on_budget
 from sparsvm.solvers.frontier_ends import alpha_of_zeros, refuse_if_infeasible, zero_point
+from sparsvm.solvers.native import penalty_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.registry import resolve
 from sparsvm.solvers.threads import blas_threads
@@ -52,26 +53,28 @@ class _FBPDBudget(Parameterised):
         ValueError
             Where it did not get within the budget because no model is.
         """
-        self._check_options()
+        check_options(self)
         limit = self.max_iter if control.max_iter is None else control.max_iter
 
         def exact(other: Problem, begin: Start | None, tol: float) -> Solution:
             options = Control(tol=tol, n_jobs=control.n_jobs)
             return resolve("auto", other, options).solve(other, begin, options)
 
+        judge = problem.even
         with blas_threads(control.n_jobs or 1):
-            zero = zero_point(problem)
-            watch = _Watch(self, problem, control, zero)
-            if problem.is_met_by(zero.hinge):
-                solution = watch.solution(1, "optimal")
+            zero = zero_point(judge)
+            watch = _Watch(self, judge, control, zero)
+            if judge.is_met_by(zero.hinge):
+                solution = watch.solution(problem, 1, "optimal")
                 return solution.with_alpha(alpha_of_zeros(problem))
-            run = self.native(problem, watch.alpha)
+            run = self.native(judge, watch.alpha)
+            start = None if start is None else start.with_masses(judge.regularised.mass)
             if start is not None and start.dual is not None:
                 dual = np.ascontiguousarray(start.dual / watch.alpha)
                 run.start(np.ascontiguousarray(start.coef.T), start.intercept, dual)
             done, settled = self._iterate(run, watch, control, limit)
-            solution = watch.solution(done, "stalled" if settled else "max_iter")
-            if not problem.is_met_by(solution.hinge):
+            solution = watch.solution(problem, done, "stalled" if settled else "max_iter")
+            if not judge.is_met_by(judge.hinge(solution.coef, solution.intercept)):
                 refuse_if_infeasible(problem, exact)
             return solution
 
@@ -95,36 +98,18 @@ class _FBPDBudget(Parameterised):
         """Return the native method, with steps for multipliers of the size ``p / alpha``."""
         data = problem.regularised
         design: Any = data.design
-        penalty = data.penalty
         ratio = default_ratio(problem, alpha) if self.ratio is None else self.ratio
         return _core.FbpdBudget(
+            **penalty_arguments(data.penalty),
             design=design,
             y=data.y,
             mass=data.mass,
             margins=np.ascontiguousarray(problem.margins),
             eta=problem.eta,
             intercept=data.fit_intercept,
-            kind=penalty.kind,
-            l1_ratio=penalty.l1_ratio,
-            groups=penalty.groups,
-            n_groups=penalty.n_groups,
-            per_class=penalty.per_class,
-            omega=penalty.omega,
             method=self.method,
             ratio=ratio,
         )
-
-    def _check_options(self) -> None:
-        if self.stopping not in STOPPING:
-            raise ValueError(
-                f"stopping must be one of {', '.join(map(repr, STOPPING))}, "
-                f"but {self.stopping!r} was given."
-            )
-        if self.ratio is not None and not 0.0 < self.ratio < np.inf:
-            raise ValueError(f"ratio must be positive and finite or None, but is {self.ratio!r}.")
-        for name in ("check_every", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)!r}.")
 
 
 class FBPDEpigraph(_FBPDBudget):
@@ -262,9 +247,11 @@ class _Watch:
             self.model, self.penalty = model, penalty
             self.floor = self.problem.floor(*model, alpha)
 
-    def solution(self, done: int, status_if_not: str) -> ConstrainedSolution:
+    def solution(
+        self, asked: ConstrainedProblem, done: int, status_if_not: str
+    ) -> ConstrainedSolution:
         return ConstrainedSolution.certify(
-            self.problem,
+            asked,
             *self.model,
             self.bound.dual,
             tol=self.control.tol,

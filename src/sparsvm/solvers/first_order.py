@@ -9,10 +9,8 @@ import numpy as np
 from sparsvm import _core
 from sparsvm.problem import Control, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.options import check_at_least_one, check_choice, check_positive
 from sparsvm.solvers.smooth_reference import (
-    check_at_least_one,
-    check_choice,
-    check_positive,
     drive,
     gradient_constant,
     native_problem,

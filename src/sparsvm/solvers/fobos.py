@@ -12,12 +12,8 @@ from sparsvm import _core
 from sparsvm.losses import Hinge, SmoothLoss
 from sparsvm.problem import Control, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.smooth_reference import (
-    check_at_least_one,
-    check_positive,
-    drive,
-    native_problem,
-)
+from sparsvm.solvers.options import check_at_least_one, check_positive
+from sparsvm.solvers.smooth_reference import drive, native_problem
 
 # Fewer steps than this tell nothing about a first step.
 TRIAL_STEPS = 2000

@@ -74,9 +74,13 @@ def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, Bound
 
 def refuse_if_infeasible(problem: ConstrainedProblem, solve: Solve) -> None:
     """Raise where no model meets the budget."""
-    least, bound = least_hinge(problem, solve)
-    if not problem.is_met_by(least):
-        raise Infeasible(_refusal(problem, least, bound))
+    judge = problem.even
+    least, bound = least_hinge(judge, solve)
+    if judge.is_met_by(least):
+        return
+    if judge is not problem:
+        least, bound = least_hinge(problem, solve)
+    raise Infeasible(_refusal(problem, least, bound))
 
 
 def _refusal(problem: ConstrainedProblem, least: float, bound: Bound) -> str:

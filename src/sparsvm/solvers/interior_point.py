@@ -12,6 +12,7 @@ from sparsvm import _core
 from sparsvm.losses import Floats, Hinge
 from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.native import penalty_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 
@@ -185,12 +186,8 @@ def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
         "y": problem.y,
         "lam": problem.mass / problem.alpha,
         "margins": problem.margins(),
+        **penalty_arguments(penalty),
         "kind": kind,
-        "l1_ratio": ratio,
-        "groups": penalty.groups,
-        "n_groups": penalty.n_groups,
-        "per_class": penalty.per_class,
-        "omega": penalty.omega,
         "intercept": problem.fit_intercept,
         "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
         "start_dual": None if start is None else _double(start.dual) / problem.alpha,

@@ -10,7 +10,7 @@ import numpy as np
 from sparsvm import _core
 from sparsvm.losses import SmoothLoss
 from sparsvm.problem import Control, Problem, Solution, Start
-from sparsvm.solvers.base import Solver
+from sparsvm.solvers.native import undivided_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 from sparsvm.solvers.watch import Watch
@@ -30,25 +30,7 @@ def unsupported_smooth(name: str, problem: Problem) -> str | None:
 
 def native_problem(problem: Problem) -> Any:
     """Return the problem as the native reference solvers take it."""
-    penalty = problem.penalty
-    design: Any = problem.design
-    return _core.SmoothProblem(
-        design=design,
-        loss=problem.loss.name,
-        y=problem.y,
-        mass=problem.mass,
-        cost=problem.cost,
-        margin_scale=problem.margin_scale,
-        alpha=problem.alpha,
-        intercept=problem.fit_intercept,
-        tilt=None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
-        kind=penalty.kind,
-        l1_ratio=penalty.l1_ratio,
-        groups=penalty.groups,
-        n_groups=penalty.n_groups,
-        per_class=penalty.per_class,
-        omega=penalty.omega,
-    )
+    return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
 
 
 def gradient_constant(problem: Problem, native: Any) -> float:
@@ -116,26 +98,3 @@ def drive(
             solver=name,
             status_if_not="stalled" if settled else "max_iter",
         )
-
-
-def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
-    """Refuse an option that is none of the choices."""
-    if value not in choices:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, choices))}, but {value!r} was given."
-        )
-
-
-def check_positive(name: str, value: float, *, above: float = 0.0, below: float = np.inf) -> None:
-    """Refuse an option outside the open interval."""
-    if not above < value < below:
-        raise ValueError(
-            f"{name} must lie strictly between {above:g} and {below:g}, but is {value!r}."
-        )
-
-
-def check_at_least_one(solver: Solver, *names: str) -> None:
-    """Refuse counts below 1."""
-    for name in names:
-        if getattr(solver, name) < 1:
-            raise ValueError(f"{name} must be at least 1, but is {getattr(solver, name)!r}.")

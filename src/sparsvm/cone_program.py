@@ -46,7 +46,7 @@ def solve_cone_program(
         Aim for relative gap and residuals. What is reached is for the caller's own certificate
         to say, so that a solution of lesser accuracy is returned all the same.
     """
-    # Loading it takes longer than most problems; MaxMarginSVC alone needs it.
+    # Loading it takes longer than most problems, and few fits need it.
     import clarabel
 
     m = linear.size

@@ -1,0 +1,168 @@
+"""What the regularised and the constrained classifier share: from parameters to a problem."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sparsvm.estimators.inputs import LARGEST
+from sparsvm.estimators.linear import SparseLinearClassifier
+from sparsvm.estimators.presenting import inner_tolerance
+from sparsvm.estimators.training import TrainingSet, read_training_set
+from sparsvm.losses import Hinge, Logistic, Loss
+from sparsvm.penalties import Penalty
+from sparsvm.problem import Control, Problem, Start, column_std
+
+
+class PenalisedClassifier(SparseLinearClassifier):
+    """A classifier with a loss, a penalty and a solver."""
+
+    fit_intercept: bool
+    class_weight: Any
+    tol: float
+    max_iter: int | None
+    warm_start: bool
+    n_jobs: int | None
+    random_state: Any
+    verbose: bool | int
+    result_: Any
+
+    _shared_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        # Names and objects are checked by as_loss, as_penalty and so on, which list the names.
+        "loss": "no_validation",
+        "penalty": "no_validation",
+        "solver": "no_validation",
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, np.inf, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, sample_margin: Any) -> TrainingSet:
+        return read_training_set(
+            self,
+            X,
+            y,
+            sample_weight=sample_weight,
+            sample_margin=sample_margin,
+            class_weight=self.class_weight,
+        )
+
+    def _threads(self) -> int:
+        """Return the number of BLAS threads that ``n_jobs`` means."""
+        if self.n_jobs is None:
+            return 1
+        if self.n_jobs == 0:
+            raise ValueError(
+                "n_jobs must not be 0; use None for one thread or -1 for all processors."
+            )
+        return int(joblib.effective_n_jobs(self.n_jobs))
+
+    def _control(self, dtype: np.dtype[Any]) -> Control:
+        return Control(
+            tol=inner_tolerance(self.tol, dtype),
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            verbose=bool(self.verbose),
+        )
+
+    def _start(self, problem: Problem, data: TrainingSet) -> Start | None:
+        """Return the previous solution as a starting point, where one fits the problem."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
+        intercept = np.asarray(self.intercept_, dtype=np.float64)
+        if (
+            not np.array_equal(self.classes_, data.classes)
+            or coef.shape != (problem.n_outputs, problem.d)
+            or intercept.shape != (problem.n_outputs,)
+            or not (np.isfinite(coef).all() and np.isfinite(intercept).all())
+        ):
+            return None
+        # Smooth losses have a dual wherever they have coefficients: their derivative there.
+        dual = self.result_.dual if isinstance(problem.loss, Hinge) else None
+        start = Start(
+            coef=coef.astype(np.float64),
+            intercept=intercept if self.fit_intercept else np.zeros_like(intercept),
+            dual=dual,
+        )
+        return start.with_masses(problem.mass)
+
+    def _store_solution(self, data: TrainingSet, solution: Any) -> None:
+        self.classes_ = data.classes
+        self.coef_ = solution.coef.astype(data.dtype)
+        self.intercept_ = solution.intercept.astype(data.dtype)
+        self.objective_ = float(solution.objective)
+        self.dual_gap_ = float(solution.relative_gap)
+        self.n_iter_ = int(solution.n_iter)
+        self.result_ = solution
+
+
+def regularised_problem(
+    data: TrainingSet, loss: Loss, penalty: Penalty, alpha: float | None, fit_intercept: bool
+) -> Problem:
+    """Return the problem of a training set; ``alpha=None`` means 1 / (sum of the weights)."""
+    n_classes = data.classes.size
+    n_outputs = 1 if n_classes == 2 else n_classes
+    mass = data.mass
+    cost = loss.cost_matrix(data.n_labels)[np.ix_(data.label_numbers, data.label_numbers)]
+    _require_margin(loss, cost, data.margin_scale)
+    deviation = None
+    if penalty.needs_column_std:
+        deviation = column_std(data.design, mass)
+    return Problem(
+        design=data.design,
+        y=data.y,
+        mass=mass,
+        cost=cost,
+        margin_scale=data.margin_scale,
+        n_classes=n_classes,
+        alpha=_default_alpha(data.weight) if alpha is None else float(alpha),
+        loss=loss,
+        penalty=penalty.resolve(data.design.d, n_outputs, deviation),
+        fit_intercept=fit_intercept,
+    )
+
+
+def _default_alpha(weight: npt.NDArray[np.float64]) -> float:
+    total = float(weight.sum())
+    if not 1.0 / LARGEST <= total <= LARGEST:
+        raise ValueError(
+            f"The weights sum to {total:g}, so that alpha=None would mean alpha={1.0 / total:g}. "
+            "Give alpha, or multiply the weights by a constant."
+        )
+    return 1.0 / total
+
+
+def _require_margin(
+    loss: Loss, cost: npt.NDArray[np.float64], margin_scale: npt.NDArray[np.float64] | None
+) -> None:
+    """Refuse margins that would leave nothing to learn, and sample margins without effect."""
+    if margin_scale is not None and not loss.uses_margin:
+        raise ValueError(
+            f"sample_margin was given, but the loss {loss.name!r} has no margin. Leave it out, or "
+            "use loss='squared_hinge'."
+        )
+    if isinstance(loss, Logistic):
+        if margin_scale is not None and not cost.any():
+            raise ValueError(
+                "sample_margin multiplies the margin of the loss, which is 0 for loss='logistic'. "
+                "Use Logistic(margin=1.0), or leave sample_margin out."
+            )
+        return
+    if not cost.any() or (margin_scale is not None and not margin_scale.any()):
+        raise ValueError(
+            "Every margin is zero, so that a model of zeros has no loss and nothing is learned. "
+            "Give the loss or sample_margin a positive margin."
+        )
