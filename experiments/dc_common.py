@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 
 from sparsvm.design import make_design
@@ -37,6 +39,14 @@ class Classifier:
     name: str
     loss: Loss
     penalty: Penalty
+    shapes: tuple[Penalty, ...] = ()
+    """Penalties to choose from together with lambda, the preferred ones first."""
+
+    @property
+    def variants(self) -> tuple[Classifier, ...]:
+        """The classifier with each penalty that it may choose."""
+        forms = (replace(self, name=f"{self.name} {p!r}", penalty=p) for p in self.shapes)
+        return tuple(forms) or (self,)
 
     @property
     def start(self) -> str:
@@ -94,16 +104,25 @@ def accuracy(solution, X, y):
     return float(np.mean((X @ solution.coef[0] + solution.intercept[0] > 0.0) == (y == 1)))
 
 
-def choose_lambdas(X, y, seed, classifiers=CLASSIFIERS) -> dict[str, float]:
-    """The lambda of each classifier with the best five-fold accuracy, the first among equals."""
-    totals = {c.name: np.zeros(len(LAMBDAS)) for c in classifiers}
+def choose(X, y, seed, classifiers=CLASSIFIERS) -> dict[str, tuple[Classifier, float]]:
+    """The form and lambda of each classifier with the best five-fold accuracy.
+
+    The first among equals: the first form, and of that the first lambda of the set.
+    """
+    variants = [variant for classifier in classifiers for variant in classifier.variants]
+    totals = {variant.name: np.zeros(len(LAMBDAS)) for variant in variants}
     folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y)
     for train, test in folds:
         for at, lam in enumerate(LAMBDAS):
-            for name, solution in fit_all(X[train], y[train], lam, classifiers).items():
+            for name, solution in fit_all(X[train], y[train], lam, variants).items():
                 totals[name][at] += accuracy(solution, X[test], y[test])
-    # Sums of the same five numbers may differ in the last bit.
-    return {name: LAMBDAS[int(np.argmax(np.round(t, 9)))] for name, t in totals.items()}
+    chosen = {}
+    for classifier in classifiers:
+        # Sums of the same five numbers may differ in the last bit.
+        table = np.round([totals[variant.name] for variant in classifier.variants], 9)
+        form, lam = np.unravel_index(int(np.argmax(table)), table.shape)
+        chosen[classifier.name] = classifier.variants[form], LAMBDAS[lam]
+    return chosen
 
 
 def judge(classifier, solution, train, test):
@@ -129,14 +148,17 @@ def run(X, y, seed, classifiers=CLASSIFIERS):
     order = rng.permutation(y.size)
     cut = round(0.7 * y.size)
     train, test = order[:cut], order[cut:]
-    chosen = choose_lambdas(X[train], y[train], seed, classifiers)
+    data = (X[train], y[train]), (X[test], y[test])
     rows = {}
-    for classifier in classifiers:
-        lam = chosen[classifier.name]
-        solution = fit_all(X[train], y[train], lam, (classifier,))[classifier.name]
-        data = (X[train], y[train]), (X[test], y[test])
-        rows[classifier.name] = {"lambda": lam, **judge(classifier, solution, *data)}
+    for name, (form, lam) in choose(*data[0], seed, classifiers).items():
+        solution = fit_all(*data[0], lam, (form,))[form.name]
+        rows[name] = {"lambda": lam, **judge(form, solution, *data)}
     return rows
+
+
+def repeat(once, options):
+    """Results of ``once(seed)``, one for each repetition."""
+    return Parallel(n_jobs=options.jobs)(delayed(once)(s) for s in range(options.repetitions))
 
 
 def with_mu(classifier, mu):
@@ -152,16 +174,19 @@ def arguments(description):
     """Parse the options that all experiments share."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--jobs", type=int, default=1, help="repetitions at the same time")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of tables and figures")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     return options
 
 
-def write_table(path, title, header, rows):
-    """Write a Markdown table, and print it."""
-    lines = [title, "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+def write_table(path, title, header, rows, notes=()):
+    """Write a Markdown table under its title and the command that made it, and print it."""
+    command = f"`python {' '.join(sys.argv)}`"
+    lines = [title, "", command, "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
+    lines += [line for note in notes for line in ("", note)]
     path.write_text("\n".join(lines) + "\n")
     print("\n".join(lines), flush=True)
 
@@ -192,7 +217,7 @@ def panels(path, wanted, groups, values, labels=CLASSIFIERS, xlabel=""):
                 [np.mean(cell) for cell in cells],
                 width,
                 yerr=[np.std(cell) for cell in cells],
-                color=colours[(at % 4) * 2 + (at >= 4)],
+                color=colours[at if at >= 8 else (at % 4) * 2 + (at >= 4)],
                 error_kw={"lw": 0.7},
                 label=classifier.name,
             )

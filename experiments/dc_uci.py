@@ -1,6 +1,7 @@
 """Accuracy, features and support vectors on five UCI sets, and the width mu of the ramp.
 
-Run ``python experiments/dc_uci.py [--repetitions 20] [--output FOLDER]`` with SPARSVM_DATA set.
+Run ``python experiments/dc_uci.py [--repetitions 20] [--jobs 1] [--output FOLDER]`` with
+SPARSVM_DATA set.
 Columns are standardised. The first table and figure have all eight classifiers at mu = 1; the
 second table compares mu = 1 with a mu chosen by five-fold cross-validation from 0.1, ..., 1.0 for
 RLSVM2 (at the lambda that was chosen at mu = 1; of equal accuracies the smallest mu), and its
@@ -8,6 +9,8 @@ figure shows accuracy and support vectors against mu.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 from dc_common import (
@@ -18,6 +21,7 @@ from dc_common import (
     judge,
     mean_std,
     panels,
+    repeat,
     run,
     with_mu,
     write_table,
@@ -65,6 +69,12 @@ def widths(X, y, lam, seed):
     return rows, choose_mu(X[train], y[train], lam, seed)
 
 
+def once(X, y, seed):
+    """One repetition: all classifiers at mu = 1, and RLSVM2 at every mu."""
+    rows = run(X, y, seed)
+    return rows, widths(X, y, rows["RLSVM2"]["lambda"], seed)
+
+
 def curves(path, by_width):
     """Draw support vectors and accuracy against mu, one line a data set."""
     import matplotlib
@@ -93,9 +103,8 @@ def main():
     values, by_width = {}, {}
     for name in SETS:
         X, y = load(name)
-        rows = [run(X, y, seed) for seed in range(repetitions)]
+        rows, by_width[name] = zip(*repeat(partial(once, X, y), options), strict=True)
         values[name] = {c.name: [row[c.name] for row in rows] for c in CLASSIFIERS}
-        by_width[name] = [widths(X, y, row["RLSVM2"]["lambda"], s) for s, row in enumerate(rows)]
         print(name, "done", flush=True)
 
     keys = ("accuracy", "features", "support", "parameters", "steps")

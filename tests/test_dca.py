@@ -13,7 +13,9 @@ from sparsvm.dc import convex_relative, finite, tangent
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L0, L1, L2, CappedL1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem import Control, Problem, Start
-from sparsvm.solvers import DCA, InteriorPoint, Solver, resolve
+from sparsvm.solvers import DCA, FBPD, InteriorPoint, Solver, resolve
+from sparsvm.solvers.base import Attempt
+from sparsvm.solvers.chain import Chain, Stage
 
 # The non-convex objectives for two classes: loss, penalty.
 OBJECTIVES = {
@@ -304,6 +306,43 @@ def test_more_starts_are_never_worse_and_sometimes_better():
         assert five.objective <= one.objective
         better += five.objective < one.objective * (1.0 - 1e-6)
     assert better > 0
+
+
+class Boaster(InteriorPoint):
+    """Takes the model of zeros for the solution of everything; its certificates are honest."""
+
+    def attempt(self, problem, start, control):
+        zero = np.zeros((problem.n_outputs, problem.d))
+        return Attempt(zero, np.zeros(problem.n_outputs), np.zeros((problem.n, 2)), np.inf)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_solver_that_vouches_for_too_much_is_overruled_by_certificates(cancer, name):
+    loss, penalty = OBJECTIVES[name]
+    problem = build(*cancer, loss, penalty, 0.01)
+    honest = DCA(solver=InteriorPoint()).solve(problem, None, Control())
+    found = DCA(solver=Boaster()).solve(problem, None, Control())
+    assert honest.converged
+    assert found.converged
+    assert found.criticality <= 1e-4 * found.objective
+    assert np.count_nonzero(found.coef) > 0
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_word_of_the_interior_point_is_worth_its_certificate(cancer, name):
+    problem = build(*cancer, *OBJECTIVES[name], 0.02)
+    start = resolve("auto", convex_relative(problem), Control()).solve(
+        convex_relative(problem), None, Control()
+    )
+    touching = tangent(problem, start.coef, start.intercept).problem
+    control = Control(tol=1e-6)
+    for solver in (InteriorPoint(), Chain((Stage(InteriorPoint()),))):
+        found = solver.attempt(touching, None, control)
+        proof = touching.certificate(found.coef, found.intercept, found.dual)
+        assert proof.within(1e-6)
+        assert found.bound == pytest.approx(proof.dual_objective, rel=1e-6)
+    assert Chain((Stage(InteriorPoint(), 1e-2),)).attempt(touching, None, control) is None
+    assert FBPD().attempt(touching, None, control) is None
 
 
 def test_the_same_problem_gives_the_same_bits():

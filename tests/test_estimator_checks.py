@@ -10,7 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sparsvm import SparseSVC, SparseSVCCV
 
 PENALTIES = ["l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"]
-NOT_CONVEX = [("hinge", "l0"), ("hinge", "capped_l1"), ("ramp", "l0"), ("ramp", "capped_l1")]
+NOT_CONVEX = [("hinge", "l0"), ("ramp", "capped_l1"), ("squared_hinge", "capped_l1")]
+OTHERS_NOT_CONVEX = [("hinge", "capped_l1"), ("ramp", "l0"), ("squared_hinge", "l0")]
 
 
 # The checks fit random labels and single samples, where an all-zero model is the right answer.
@@ -35,9 +36,24 @@ def test_scikit_learn_check_where_not_convex(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
-@parametrize_with_checks([SparseSVC("ramp", penalty) for penalty in PENALTIES])
-def test_scikit_learn_check_of_the_ramp_with_every_convex_penalty(estimator, check):
+@parametrize_with_checks(
+    [SparseSVC(loss, penalty) for loss, penalty in OTHERS_NOT_CONVEX]
+    + [SparseSVC("ramp", penalty) for penalty in PENALTIES]
+)
+def test_scikit_learn_check_of_the_other_problems_that_are_not_convex(estimator, check):
     check(estimator)
+
+
+# Many checks fit separable samples, for which this loss and these penalties have no minimiser. What
+# they must not do is anything but say so: the data are looked at and refused like any bad input.
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@parametrize_with_checks([SparseSVC("logistic", penalty) for penalty in ("l0", "capped_l1")])
+def test_scikit_learn_check_of_the_logistic_loss_is_clean_or_refused(estimator, check):
+    try:
+        check(estimator)
+    except (ValueError, AssertionError) as error:
+        assert "there is no minimiser" in str(error)
 
 
 SMOOTH = [("squared_hinge", "l1/l2"), ("logistic", "l1"), ("ovr_squared_hinge", "elasticnet")]

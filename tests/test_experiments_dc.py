@@ -56,6 +56,22 @@ def test_one_repetition_judges_all_classifiers_on_held_out_samples(monkeypatch):
     assert rows["RLSVM0"]["features"] < rows["OneNormSVM"]["features"]
 
 
+def test_the_parameter_of_a_penalty_is_chosen_with_lambda_the_sparser_model_first(monkeypatch):
+    monkeypatch.setattr(dc_common, "LAMBDAS", (0.5, 2.0))
+    X, y = dc_simulated.simulate(3, noise_dimensions=10)
+    zero_norm = dc_simulated.CHOSEN[0]
+    assert tuple(v.penalty.sharpness for v in zero_norm.variants) == dc_simulated.SHARPNESSES
+    chosen, lam = dc_common.choose(X, y, 3, (zero_norm,))[zero_norm.name]
+    scores = {}
+    for variant in zero_norm.variants:
+        one = dc_common.Classifier("one", variant.loss, variant.penalty)
+        scores[variant.name] = dc_common.choose(X, y, 3, (one,))["one"][1]
+    assert chosen in zero_norm.variants
+    assert scores[chosen.name] == lam
+    rows = dc_simulated.once({"noise_dimensions": 10}, (zero_norm,), 3)
+    assert 0.0 <= rows[zero_norm.name]["false positives"] <= 1.0
+
+
 def test_tables_and_figures_are_written(tmp_path):
     values = {
         case: {c.name: [{"accuracy": 0.5}, {"accuracy": 0.75}] for c in dc_common.CLASSIFIERS}
@@ -63,7 +79,8 @@ def test_tables_and_figures_are_written(tmp_path):
     }
     dc_simulated.table(tmp_path / "t.md", "title", "case", values, ("accuracy",))
     lines = (tmp_path / "t.md").read_text().splitlines()
-    assert lines[2] == "| classifier | case | accuracy |"
-    assert lines[4] == "| SVM | a | 0.62 ± 0.12 |"
+    assert lines[2].startswith("`python ")
+    assert lines[4] == "| classifier | case | accuracy |"
+    assert lines[6] == "| SVM | a | 0.62 ± 0.12 |"
     dc_common.panels(tmp_path / "t.png", {"accuracy": ("accuracy", ())}, ["a", "b"], values)
     assert (tmp_path / "t.png").stat().st_size > 1000

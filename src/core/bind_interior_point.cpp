@@ -139,6 +139,8 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   out["weights"] = matrix_to_numpy(std::move(result.weights), d, outputs);
   out["intercept"] = to_numpy(result.intercept);
   out["dual"] = matrix_to_numpy(std::move(result.dual), n, K);
+  out["bound"] = result.bound;
+  out["converged"] = result.converged;
   out["iterations"] = result.iterations;
   out["stalled"] = result.stalled;
   out["history"] = monitor.history();

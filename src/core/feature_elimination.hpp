@@ -46,15 +46,11 @@ class FeatureElimination {
   // C without its unit diagonal into the lower triangle (size x size), for Delta (K x n); poll is
   // called between blocks.
   void form(const std::vector<double>& delta, double* C, const std::function<void()>& poll) {
-    e_.resize(delta.size());
-    sum_.assign(n_, 0.0);
-    pivot_.assign(n_, 0);
-    for (int k = 0; k < K_; ++k)
-      for (int i = 0; i < n_; ++i) {
-        e_[at(k, i)] = 1.0 / delta[at(k, i)];
-        sum_[i] += e_[at(k, i)];
-        if (e_[at(k, i)] > e_[at(pivot_[i], i)]) pivot_[i] = k;
-      }
+    pair_ = K_ == 2 && coupling_->count() == 0;
+    if (pair_)
+      invert_pairs(delta);
+    else
+      invert(delta);
     std::fill(C, C + static_cast<std::size_t>(size_) * size_, 0.0);
     for (int l = 0; l < K_; ++l) {
       if (width(l) == 0) continue;
@@ -104,10 +100,33 @@ class FeatureElimination {
   const ClassCoupling* coupling_ = nullptr;
   std::vector<int> offset_, pivot_;
   std::vector<double> e_, sum_, weighted_;
+  // Two classes without coupling: H_i = h_i (1, -1)(1, -1)' with h = 1 / (Delta_0 + Delta_1), one
+  // division per sample and no cancellation; the systems are solved five times per Newton step.
+  bool pair_ = false;
+  std::vector<double> delta_, h_;
 
   std::size_t at(int k, int i) const { return static_cast<std::size_t>(k) * n_ + i; }
 
+  void invert_pairs(const std::vector<double>& delta) {
+    delta_ = delta;
+    h_.resize(n_);
+    for (int i = 0; i < n_; ++i) h_[i] = 1.0 / (delta_[at(0, i)] + delta_[at(1, i)]);
+  }
+
+  void invert(const std::vector<double>& delta) {
+    e_.resize(delta.size());
+    sum_.assign(n_, 0.0);
+    pivot_.assign(n_, 0);
+    for (int k = 0; k < K_; ++k)
+      for (int i = 0; i < n_; ++i) {
+        e_[at(k, i)] = 1.0 / delta[at(k, i)];
+        sum_[i] += e_[at(k, i)];
+        if (e_[at(k, i)] > e_[at(pivot_[i], i)]) pivot_[i] = k;
+      }
+  }
+
   double hessian(int k, int l, int i) const {
+    if (pair_) return k == l ? h_[i] : -h_[i];
     if (k != l) return -e_[at(k, i)] * e_[at(l, i)] / sum_[i];
     double others = 0.0;
     for (int m = 0; m < K_; ++m)
@@ -170,6 +189,7 @@ class FeatureElimination {
   // out = H g + e * row / sum; relative to the class with the largest e, so that nothing cancels.
   void apply(const std::vector<double>& g, const std::vector<double>& row, std::vector<double>& out,
              std::vector<double>* dxi) const {
+    if (pair_) return apply_pairs(g.data(), row.data(), out.data(), dxi ? dxi->data() : nullptr);
     for (int i = 0; i < n_; ++i) {
       const int p = pivot_[i];
       const double base = g[at(p, i)];
@@ -185,6 +205,18 @@ class FeatureElimination {
       out[at(p, i)] = row[i] - others;
       if (dxi) (*dxi)[i] = base + mean - row[i] / sum_[i];
     }
+  }
+
+  void apply_pairs(const double* g, const double* row, double* out, double* dxi) const {
+    const double *g0 = g, *g1 = g + n_, *d0 = delta_.data(), *d1 = d0 + n_, *h = h_.data();
+    double *out0 = out, *out1 = out + n_;
+    for (int i = 0; i < n_; ++i) {
+      const double difference = g1[i] - g0[i];
+      out0[i] = h[i] * (d1[i] * row[i] - difference);
+      out1[i] = h[i] * (d0[i] * row[i] + difference);
+    }
+    if (!dxi) return;
+    for (int i = 0; i < n_; ++i) dxi[i] = h[i] * (d1[i] * g0[i] + d0[i] * (g1[i] - d1[i] * row[i]));
   }
 };
 

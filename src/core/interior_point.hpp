@@ -61,8 +61,9 @@ struct InteriorPointResult {
   std::vector<double> weights;    // d x outputs, feature-major
   std::vector<double> intercept;  // outputs
   std::vector<double> dual;       // n x K sample-major, in units of lambda
+  double bound = 0.0;             // lower bound of the objective, in its units
   int iterations = 0;
-  bool stalled = false;
+  bool converged = false, stalled = false;
 };
 
 class InteriorPoint {
@@ -94,6 +95,8 @@ class InteriorPoint {
     if (!converged(options.tol) && !quadratic_ && it < options.max_iter)
       it = polish(it, options, result);
     if (result.weights.empty()) export_point(converged(options.tol) ? sparse_ : best(), result);
+    result.bound = unit_ * (best_dual_ + t_.offset);
+    result.converged = converged(options.tol);
     result.iterations = it;
     return result;
   }

@@ -36,11 +36,13 @@ inline void InteriorPoint::residuals() {
 // dg_ = the working set's coordinates of X' (class-major n x K array).
 inline void InteriorPoint::transposed_coordinates(const double* Y) {
   const int m = static_cast<int>(features_.size());
-  gmat_.resize(static_cast<std::size_t>(m) * K_);
+  gmat_.resize(static_cast<std::size_t>(m) * outputs_);
   dg_.resize(blocks_.n_coordinates());
-  if (m > 0) gemm('T', 'N', m, K_, n_, 1.0, Xw_.data(), n_, Y, n_, 0.0, gmat_.data(), m);
+  if (m > 0)
+    gemm('T', 'N', m, outputs_, n_, 1.0, Xw_.data(), n_, Y + ck(shift_class_), n_, 0.0,
+         gmat_.data(), m);
   for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
-    dg_[c] = gmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]];
+    dg_[c] = gmat_[static_cast<std::size_t>(blocks_.cls[c] - shift_class_) * m + blocks_.col[c]];
 }
 
 // dg_ = the working set's coordinates of G, from Y itself.
@@ -59,8 +61,7 @@ inline void InteriorPoint::signed_coordinates() {
 inline void InteriorPoint::exact_row_sums(const NewtonVector& rhs, NewtonVector& step) const {
   for (int i = 0; i < n_; ++i) {
     double others = 0.0;
-    for (int k = 0; k < K_; ++k)
-      if (k != t_.y[i]) others += step.y[ck(k) + i];
+    for (int k = 0; k < K_; ++k) others += k == t_.y[i] ? 0.0 : step.y[ck(k) + i];
     step.y[ck(t_.y[i]) + i] = rhs.xi[i] - others;
   }
 }
@@ -72,20 +73,21 @@ inline void InteriorPoint::direction(double tau, bool corrector) {
   c_.resize(Y_.size());
   if (m > 0) {
     // X (h + D shift), class by class
-    wmat_.assign(static_cast<std::size_t>(m) * K_, 0.0);
+    wmat_.assign(static_cast<std::size_t>(m) * outputs_, 0.0);
     for (std::int64_t b = 0; b < blocks_.size(); ++b) {
       double along = 0.0;
       for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c)
         along += blocks_.vec[c] * blocks_.shift[c];
       for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c)
-        wmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]] =
+        wmat_[static_cast<std::size_t>(blocks_.cls[c] - shift_class_) * m + blocks_.col[c]] =
             blocks_.h[c] + blocks_.delta[c] * blocks_.shift[c] +
             blocks_.kappa(b) * along * blocks_.vec[c];
     }
-    gemm('N', 'N', n_, K_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0, rhs_.y.data(), n_);
-  } else {
-    std::fill(rhs_.y.begin(), rhs_.y.end(), 0.0);
+    gemm('N', 'N', n_, outputs_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0,
+         rhs_.y.data() + ck(shift_class_), n_);
   }
+  // A pinned class has no weights.
+  std::fill(rhs_.y.begin(), m > 0 ? rhs_.y.begin() + ck(shift_class_) : rhs_.y.end(), 0.0);
   for (std::size_t a = 0; a < Y_.size(); ++a) {
     c_[a] = tau - U_[a] * Y_[a] - (corrector ? dU_[a] * dir_.y[a] : 0.0);
     rhs_.y[a] += c_[a] / Y_[a] - rho_[a];
@@ -100,8 +102,9 @@ inline void InteriorPoint::direction(double tau, bool corrector) {
 
 inline double InteriorPoint::ratio(const std::vector<double>& x, const std::vector<double>& dx,
                                    double a) const {
+  // x > 0, so that only a falling entry gets there.
   for (std::size_t i = 0; i < x.size(); ++i)
-    if (dx[i] < 0.0 && x[i] + a * dx[i] <= 0.0) a = std::min(a, -x[i] / dx[i]);
+    if (x[i] + a * dx[i] <= 0.0) a = std::min(a, -x[i] / dx[i]);
   return a;
 }
 

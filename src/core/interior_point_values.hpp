@@ -19,6 +19,11 @@ inline void InteriorPoint::record(int it) {
 inline void InteriorPoint::signed_column(const std::vector<double>& Y, int k,
                                          std::vector<double>& out) const {
   out.resize(n_);
+  if (K_ == 2) {
+    const double *own = Y.data() + ck(k), *other = Y.data() + ck(1 - k);
+    for (int i = 0; i < n_; ++i) out[i] = t_.y[i] == k ? -other[i] : own[i];
+    return;
+  }
   for (int i = 0; i < n_; ++i) {
     if (t_.y[i] != k) {
       out[i] = Y[ck(k) + i];
@@ -37,10 +42,12 @@ inline void InteriorPoint::scores(const std::vector<double>& values, const std::
   const int m = static_cast<int>(features_.size());
   S.assign(static_cast<std::size_t>(n_) * K_, 0.0);
   if (m > 0) {
-    wmat_.assign(static_cast<std::size_t>(m) * K_, 0.0);
+    wmat_.assign(static_cast<std::size_t>(m) * outputs_, 0.0);
     for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
-      wmat_[static_cast<std::size_t>(blocks_.cls[c]) * m + blocks_.col[c]] = values[c];
-    gemm('N', 'N', n_, K_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0, S.data(), n_);
+      wmat_[static_cast<std::size_t>(blocks_.cls[c] - shift_class_) * m + blocks_.col[c]] =
+          values[c];
+    gemm('N', 'N', n_, outputs_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0,
+         S.data() + ck(shift_class_), n_);
   }
   for (int k = 0; k < K_; ++k) {
     if (quadratic_ && !pinned(k)) {

@@ -259,28 +259,23 @@ class NewtonSystem {
       for (int k = 0; k < K_; ++k)
         if (factored_[k])
           coupling_.gather(k, v.y.data() + static_cast<std::size_t>(k) * n_, z_.data());
-    double worst = 0.0, scale = 0.0;
     for (int k = 0; k < K_; ++k) {
       const double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
       double* out = res.y.data() + static_cast<std::size_t>(k) * n_;
       subtract_product(k, y, out);
       if (R > 0 && factored_[k]) coupling_.scatter(k, -1.0, z_.data(), out);
-      for (int i = 0; i < n_; ++i) out[i] -= v.xi[i];
+      for (int i = 0; i < n_; ++i) {
+        out[i] -= v.xi[i];
+        res.xi[i] -= y[i];
+      }
       if (has_free(k)) {
         for (int f = free_offset(k); f < free_offset(k) + q_; ++f) res.b[f] -= proximal * v.b[f];
         gemv('N', n_, q_, 1.0, F_.data(), n_, v.b.data() + free_offset(k), 1, 1.0, out, 1);
         gemv('T', n_, q_, -1.0, F_.data(), n_, y, 1, 1.0, res.b.data() + free_offset(k), 1);
       }
-      for (int i = 0; i < n_; ++i) {
-        res.xi[i] -= y[i];
-        worst = std::max(worst, std::fabs(out[i]));
-        scale = std::max(scale, std::fabs(rhs.y[static_cast<std::size_t>(k) * n_ + i]));
-      }
     }
-    double worst_dual = 0.0, scale_dual = 0.0;
-    for (double e : res.xi) worst_dual = std::max(worst_dual, std::fabs(e));
-    for (double e : res.b) worst_dual = std::max(worst_dual, std::fabs(e));
-    for (double e : v.y) scale_dual = std::max(scale_dual, std::fabs(e));
+    const double worst = largest(res.y), scale = largest(rhs.y), scale_dual = largest(v.y);
+    const double worst_dual = std::max(largest(res.xi), largest(res.b));
     const double primal = scale > 0.0 ? worst / scale : worst;
     const double dual = scale_dual > 0.0 ? worst_dual / scale_dual : worst_dual;
     return std::isfinite(primal) && std::isfinite(dual) ? std::max(primal, dual)
@@ -291,8 +286,8 @@ class NewtonSystem {
   void subtract_product(int k, const double* y, double* out) {
     const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
     if (feature_side_) {
-      const int own = features_.width(k) - (has_free(k) ? q_ : 0);
-      product_.assign(own, 0.0);
+      const int own = own_columns(k);
+      product_.resize(own);
       gemv('T', n_, own, 1.0, features_.columns(k), n_, y, 1, 0.0, product_.data(), 1);
       gemv('N', n_, own, -1.0, features_.columns(k), n_, product_.data(), 1, 1.0, out, 1);
       for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
@@ -309,17 +304,52 @@ class NewtonSystem {
   double curvature(const std::vector<double>& y) {
     const int R = coupling_.count();
     z_.assign(R, 0.0);
-    g_.assign(n_, 0.0);
     double total = 0.0;
     for (int k = 0; k < K_; ++k) {
       const double* v = y.data() + static_cast<std::size_t>(k) * n_;
-      std::fill(g_.begin(), g_.end(), 0.0);
-      subtract_product(k, v, g_.data());
-      for (int i = 0; i < n_; ++i) total -= v[i] * g_[i];
+      total += feature_side_ ? curvature_features(k, v) : curvature_samples(k, v);
       if (R > 0 && factored_[k]) coupling_.gather(k, v, z_.data());
     }
     for (double c : z_) total += c * c;
     return total;
+  }
+
+  // y' M_k y
+  double curvature_features(int k, const double* y) {
+    const int own = own_columns(k);
+    product_.resize(own);
+    gemv('T', n_, own, 1.0, features_.columns(k), n_, y, 1, 0.0, product_.data(), 1);
+    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+    double total = dot(product_, product_);
+    for (int i = 0; i < n_; ++i) total += dg[i] * y[i] * y[i];
+    return total;
+  }
+  double curvature_samples(int k, const double* y) {
+    g_.assign(n_, 0.0);
+    subtract_product(k, y, g_.data());
+    double total = 0.0;
+    for (int i = 0; i < n_; ++i) total -= y[i] * g_[i];
+    return total;
+  }
+
+  // Columns of class k that are not free ones.
+  int own_columns(int k) const { return features_.width(k) - (has_free(k) ? q_ : 0); }
+
+  // Largest absolute value; four running maxima, as one alone waits for itself at every entry.
+  static double largest(const std::vector<double>& a) {
+    const auto larger = [](double s, double t) { return s > t ? s : t; };
+    const double* v = a.data();
+    const std::size_t size = a.size();
+    double top0 = 0.0, top1 = 0.0, top2 = 0.0, top3 = 0.0;
+    std::size_t i = 0;
+    for (; i + 4 <= size; i += 4) {
+      top0 = larger(std::fabs(v[i]), top0);
+      top1 = larger(std::fabs(v[i + 1]), top1);
+      top2 = larger(std::fabs(v[i + 2]), top2);
+      top3 = larger(std::fabs(v[i + 3]), top3);
+    }
+    for (; i < size; ++i) top0 = larger(std::fabs(v[i]), top0);
+    return larger(larger(top0, top1), larger(top2, top3));
   }
 
   static double dot(const std::vector<double>& a, const std::vector<double>& b) {

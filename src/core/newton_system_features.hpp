@@ -39,8 +39,11 @@ inline void NewtonSystem::assemble_features(const PenaltyBlocks& blocks, const d
     double sum = 0.0;
     for (double v : columns[k]) sum += v * v;
     curvature_scale_ = std::max(curvature_scale_, sum / n_);
-    if (has_free(k))
-      for (double v : F_) columns[k].push_back(-v);
+    if (has_free(k)) {
+      columns[k].resize(columns[k].size() + F_.size());
+      std::transform(F_.begin(), F_.end(),
+                     columns[k].end() - static_cast<std::ptrdiff_t>(F_.size()), std::negate<>());
+    }
   }
   for (std::size_t a = 0; a < diag_.size(); ++a) diag_[a] = U[a] / Y[a];
   features_.set_columns(n_, std::move(columns), coupling_);
@@ -53,7 +56,7 @@ inline bool NewtonSystem::factor_features() {
   for (double& v : delta) v += regularisation * curvature_scale_;
   features_.form(delta, C_.data(), poll);
   for (int k = 0; k < K_; ++k) {
-    const int own = features_.width(k) - (has_free(k) ? q_ : 0);
+    const int own = own_columns(k);
     for (int c = 0; c < features_.width(k); ++c)
       C_[at(features_.offset(k) + c, features_.offset(k) + c)] += c < own ? 1.0 : proximal;
   }

@@ -84,18 +84,15 @@ def _balance_pairs(
     by_mass: bool,
 ) -> Floats:
     """Balance flows between classes: for the intercept alone unless ``columns`` are given."""
+    class_flows = _class_flows(flows, y, K)
     if intercept:
-        flows = _between_connected_classes(flows, y, K)
-    if not flows.any():
-        return flows
+        flows, class_flows = _between_connected_classes(flows, class_flows, y)
+    if not class_flows.any():
+        return np.zeros_like(flows)
     if columns is not None:
         return _balance_columns(y, flows, columns, by_mass)
-    class_flows = _class_flows(flows, y, K)
     if not _is_balanced(class_flows):
-        exponents = _minimise(
-            np.ones((K, 1)), np.arange(K), class_flows, _class_hessian, _osborne(class_flows)
-        )
-        flows = flows * np.exp(exponents)[y]
+        flows = flows * _class_factors(class_flows)[y]
         class_flows = _class_flows(flows, y, K)
     residual = class_flows.sum(axis=0) - class_flows.sum(axis=1)
     allowed = TOLERANCE * (1.0 if by_mass else float(class_flows.sum()))
@@ -143,15 +140,26 @@ def _class_flows(flows: Floats, y: NDArray[np.integer], n_classes: int) -> Float
     return total
 
 
-def _between_connected_classes(flows: Floats, y: NDArray[np.integer], K: int) -> Floats:
+def _between_connected_classes(
+    flows: Floats, class_flows: Floats, y: NDArray[np.integer]
+) -> tuple[Floats, Floats]:
     """Drop flows between different strongly connected components: no multiple balances them."""
-    class_flows = _class_flows(flows, y, K)
     arcs = class_flows > NEGLIGIBLE * class_flows.max(initial=0.0)
     if _is_complete(arcs):
-        return flows
+        return flows, class_flows
     _, component = connected_components(arcs, directed=True, connection="strong")
     kept: NDArray[np.bool_] = arcs & (component[:, None] == component)
-    return np.asarray(flows * kept[y])
+    return np.asarray(flows * kept[y]), class_flows * kept
+
+
+def _class_factors(class_flows: Floats) -> Floats:
+    """Return the factors of the flows between classes that balance them."""
+    K = class_flows.shape[0]
+    if K == 2 and np.count_nonzero(class_flows) == 2:
+        root = float(np.sqrt(class_flows[1, 0] / class_flows[0, 1]))
+        return np.array([[1.0, root], [1.0 / root, 1.0]])
+    start = _osborne(class_flows)
+    return np.exp(_minimise(np.ones((K, 1)), np.arange(K), class_flows, _class_hessian, start))
 
 
 def _is_complete(arcs: NDArray[np.bool_]) -> bool:

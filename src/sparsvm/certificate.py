@@ -29,6 +29,7 @@ from sparsvm.dual_slope import UNIT as UNIT
 from sparsvm.dual_slope import limit, pulled_inside, slope
 from sparsvm.losses import Floats, Hinge, SmoothLoss
 from sparsvm.problem import Certificate, Problem
+from sparsvm.rows import row_sum
 
 
 def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Certificate:
@@ -122,7 +123,7 @@ def _balanced_within_masses(problem: Problem, flows: Floats) -> Floats:
 
 def _fitting(flows: Floats, mass: Floats) -> Floats:
     """For each row the largest factor up to 1 that keeps its sum within its mass."""
-    totals = flows.sum(axis=1)
+    totals = row_sum(flows)
     factors: Floats = np.ones_like(totals)
     np.divide(mass, totals, out=factors, where=totals > mass)
     return factors
@@ -164,10 +165,11 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
         # |tilt - c G| <= omega, coordinate by coordinate.
         sizes = np.abs(G) - error
         room = penalty.omega * limit(problem) + np.sign(G) * tilt
-        binding = (sizes > 0.0) & (penalty.omega > 0.0)
         if np.any(penalty.omega * limit(problem) < np.abs(tilt)):
             return -1.0
-        return min(top, float(np.min(room[binding] / sizes[binding], initial=np.inf)))
+        # Dividing by the others could overflow.
+        binding = (top * sizes > room) & (penalty.omega > 0.0)
+        return float(np.min(room[binding] / sizes[binding], initial=top))
 
     def excess(c: float) -> float:
         reduced = np.maximum(np.abs(tilt - c * G) - c * error, 0.0)
@@ -225,6 +227,6 @@ def _with_true_class(problem: Problem, flows: Floats) -> Floats:
     """Give the rest of each mass to the true class, where rows are limited by their masses."""
     if not _within_masses(problem):
         return flows
-    rest = np.maximum(problem.mass - flows.sum(axis=1), 0.0)
+    rest = np.maximum(problem.mass - row_sum(flows), 0.0)
     flows[np.arange(problem.n), problem.y] = rest
     return flows

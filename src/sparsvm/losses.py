@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from sparsvm.parameters import Parameterised
+from sparsvm.rows import of_class, row_max, row_sum
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int32]
@@ -127,7 +128,7 @@ class Hinge(Loss):
         self.margin = margin
 
     def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
-        return np.asarray(np.max(margins + _differences(scores, y), axis=1))
+        return row_max(margins + _differences(scores, y))
 
     def on_slope(self, scores: Floats, y: Labels, margins: Floats) -> NDArray[np.bool_]:
         return np.asarray(_largest_off_class(margins + _differences(scores, y), y) > -SLOPE)
@@ -331,8 +332,8 @@ class Ramp(Loss):
         mu = self.checked_mu()
         differences = _differences(scores, y)
         # Both margins vanish on the true class, so its entry supplies the max with zero.
-        convex = np.max(mu * margins + differences, axis=1)
-        concave = np.max(-(mu**2) * margins + differences, axis=1)
+        convex = row_max(mu * margins + differences)
+        concave = row_max(-(mu**2) * margins + differences)
         return np.asarray((convex - concave) / mu)
 
     def on_slope(self, scores: Floats, y: Labels, margins: Floats) -> NDArray[np.bool_]:
@@ -399,21 +400,21 @@ def as_loss(loss: str | Loss) -> Loss:
 
 
 def _differences(scores: Floats, y: Labels) -> Floats:
-    return np.asarray(scores - np.take_along_axis(scores, y[:, None].astype(np.intp), axis=1))
+    return np.asarray(scores - of_class(scores, y)[:, None])
 
 
 def _largest_off_class(values: Floats, y: Labels) -> Floats:
     """Largest value of each row among the classes that are not its own."""
     off = np.array(values)
     off[np.arange(y.size), y] = -np.inf
-    return np.asarray(off.max(axis=1))
+    return row_max(off)
 
 
 def _balance_rows(off_class: Floats, y: Labels) -> Floats:
     """Give the true class minus the sum of the others: derivatives of score differences."""
     rows = np.arange(y.size)
     off_class[rows, y] = 0.0
-    off_class[rows, y] = -off_class.sum(axis=1)
+    off_class[rows, y] = -row_sum(off_class)
     return off_class
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sparsvm.losses import Floats, Labels, Loss, SmoothLoss
 from sparsvm.penalty_terms import PenaltyTerms
+from sparsvm.rows import row_max, row_sum
 
 
 class DesignLike(Protocol):
@@ -220,7 +221,7 @@ class Problem:
             signed[rows, self.y] *= -1.0
             return signed
         signed[rows, self.y] = 0.0
-        signed[rows, self.y] = -signed.sum(axis=1)
+        signed[rows, self.y] = -row_sum(signed)
         return signed
 
     def objective(self, W: Floats, b: Floats) -> float:
@@ -249,11 +250,11 @@ class Problem:
         largest = np.ascontiguousarray(np.max(np.abs(W), axis=0, initial=0.0))
         sizes = 2.0 * np.asarray(self.design.abs_scores(largest))
         sizes += 2.0 * float(np.max(np.abs(b), initial=0.0))
-        sizes += np.abs(self.margins()).max(axis=1) if self.loss.uses_margin else 1.0
+        sizes += row_max(np.abs(self.margins())) if self.loss.uses_margin else 1.0
         if isinstance(self.loss, SmoothLoss):
             scores = self.scores(W, b) if scores is None else scores
             at = (scores, self.y, self.margins())
-            sizes *= self.loss.dual_entries(*at).sum(axis=1)
+            sizes *= row_sum(self.loss.dual_entries(*at))
             sizes += self.loss.value(*at)
         sizes += abs(self.offset)
         return 16.0 * float(np.finfo(np.float64).eps) * float(np.sum(self.mass * sizes))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sparsvm.parameters import Parameterised
 
 if TYPE_CHECKING:
+    from sparsvm.losses import Floats
     from sparsvm.problem import Control, Problem, Solution, Start
+
+
+class Attempt(NamedTuple):
+    """A point, its dual, and a lower bound of the objective by the solver's own account."""
+
+    coef: Floats
+    intercept: Floats
+    dual: Floats
+    bound: float
 
 
 class Solver(Parameterised):
@@ -41,3 +51,11 @@ class Solver(Parameterised):
             The best point found with a certificate computed afresh on that very point.
         """
         raise NotImplementedError
+
+    def attempt(self, problem: Problem, start: Start | None, control: Control) -> Attempt | None:
+        """Return a point within the tolerance by the solver's own bounds, without certificate.
+
+        For callers that solve a sequence of problems and certify its end. None means that the
+        solver cannot, or did not, vouch for such a point: then ``solve`` is to be asked.
+        """
+        return None

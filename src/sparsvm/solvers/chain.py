@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sparsvm.problem import History, Solution, Start
-from sparsvm.solvers.base import Solver
+from sparsvm.solvers.base import Attempt, Solver
 
 if TYPE_CHECKING:
     from sparsvm.problem import Control, Problem
@@ -67,6 +67,11 @@ class Chain(Solver):
             start = Start(best.coef, best.intercept, best.dual)
         assert best is not None
         return _joined(best, runs, control.tol, time.perf_counter() - began)
+
+    def attempt(self, problem: Problem, start: Start | None, control: Control) -> Attempt | None:
+        """Ask the first stage, where that is the one to finish."""
+        first = self.stages[0]
+        return first.solver.attempt(problem, start, control) if first.until == 0.0 else None
 
 
 def _joined(

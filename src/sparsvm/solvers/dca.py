@@ -12,7 +12,7 @@ import numpy as np
 from sparsvm.dc import convex_relative, finite, tangent
 from sparsvm.losses import Floats, Logistic
 from sparsvm.problem import Control, History, Problem, Solution, Start
-from sparsvm.solvers.base import Solver
+from sparsvm.solvers.base import Attempt, Solver
 from sparsvm.solvers.progress import Callback, progress
 
 # Relative gap of convex problems that are to be exact. What they leave must not pass for descent,
@@ -96,18 +96,12 @@ class DCA(Solver):
             if best is None or run.objective < best.objective:
                 best = run
         assert best is not None
-        return Solution.certify(
-            problem,
-            best.point.coef,
-            best.point.intercept,
-            best.dual,
-            tol=control.tol,
-            n_iter=min(len(best.records), limit),
-            seconds=time.perf_counter() - began,
-            history=best.history(),
-            solver=self.name,
-            status_if_not="stalled" if best.at_rest else "max_iter",
-        )
+        solution = best.certify(limit)
+        if not solution.converged:
+            # The solver's word may have been worth less than it thought: go on by certificates.
+            best.descend(_Solved(best.point, None, 0.0), max(limit - len(best.records), 0), True)
+            solution = best.certify(limit)
+        return solution
 
     def _check_options(self) -> None:
         for name in ("starts", "max_iter"):
@@ -122,22 +116,23 @@ class DCA(Solver):
         relative, first = convex_relative(problem), start
         for number in range(self.starts):
             if number == 0 and start is not None:
-                yield _Solved(start, None, None)
+                yield _Solved(start, None, 0.0)
                 continue
             power = (number + 1) // 2 * (-1) ** number
             convex = replace(relative, alpha=problem.alpha * SPREAD**power)
-            solver = _inner_solver(self.solver, convex, inner)
-            solution = solver.solve(convex, first, inner)
-            first = Start(solution.coef, solution.intercept, solution.dual)
-            yield _Solved(first, convex, solution)
+            found = _attempt(self.solver, convex, first, inner) or _solve(
+                self.solver, convex, first, inner
+            )
+            first = Start(found.coef, found.intercept, found.dual)
+            yield _Solved(first, convex, found.bound)
 
 
 class _Solved(NamedTuple):
-    """A point, and the convex problem that it solves, if it does."""
+    """A point, and the convex problem that it solves, if it does, with a bound of that."""
 
     point: Start
     problem: Problem | None
-    solution: Solution | None
+    bound: float
 
     def answers(self, problem: Problem) -> bool:
         """Whether ``problem`` is the one that was solved, up to its offset."""
@@ -167,11 +162,13 @@ class _Run:
         self.dual: Floats | None = None
         self.at_rest = False
 
-    def descend(self, start: _Solved, limit: int) -> None:
+    def descend(self, start: _Solved, limit: int, certified: bool = False) -> None:
         """Take the solutions of tangent problems until the objective no longer falls.
 
-        At most ``limit`` steps are taken; one more problem certifies where they end. A tangent
-        problem that is the one just solved needs no solving: the point is critical.
+        At most ``limit`` steps are taken; one more problem bounds where they end. A tangent
+        problem that is the one just solved needs no solving: the point is critical. Steps are
+        taken on the solver's word, if it gives it, unless they are to be ``certified``: what counts
+        is the certificate of the end.
         """
         inner = _inner_control(self.control, self.problem)
         enough = inner.tol if finite(self.problem) else self.control.tol
@@ -183,40 +180,58 @@ class _Run:
             refuse_endless_descent(problem, self.scores, self.point.coef)
             touching = tangent(problem, self.point.coef, self.point.intercept, self.scores)
             convex, scale = touching.problem, touching.scale
-            if last.solution is not None and last.answers(convex):
-                bound = last.solution.dual_objective - last.solution.objective
-                self._record(-bound / scale)
+            if last.problem is not None and last.answers(convex):
+                self._record(last.bound - last.problem.offset + convex.offset, scale)
                 self.at_rest = True
                 return
-            solution = _inner_solver(self.solver, convex, inner).solve(convex, self.point, inner)
-            self._record(max(self.objective - solution.dual_objective / scale, 0.0))
-            self.dual = solution.dual
+            found = None if certified else _attempt(self.solver, convex, self.point, inner)
+            found = found or _solve(self.solver, convex, self.point, inner)
+            self._record(found.bound, scale)
+            self.dual = found.dual
             if step == limit:
                 return
-            coef, scores, objective = self._without_traces(solution)
+            coef, scores, objective = self._without_traces(found.coef, found.intercept)
             if not self.objective - objective > enough * abs(self.objective):
                 self.at_rest = True
                 return
-            self.point = Start(coef, solution.intercept, solution.dual)
+            self.point = Start(coef, found.intercept, found.dual)
             self.scores, self.objective = scores, objective
-            last = _Solved(self.point, convex, solution)
+            last = _Solved(self.point, convex, found.bound)
 
-    def _without_traces(self, solution: Solution) -> tuple[Floats, Floats, float]:
+    def certify(self, limit: int) -> Solution:
+        """Return where the descent ended, proven critical as far as it is."""
+        return Solution.certify(
+            self.problem,
+            self.point.coef,
+            self.point.intercept,
+            self.dual,
+            tol=self.control.tol,
+            n_iter=min(len(self.records), limit),
+            seconds=time.perf_counter() - self.began,
+            history=History.of(self.records),
+            solver=DCA.name,
+            status_if_not="stalled" if self.at_rest else "max_iter",
+        )
+
+    def _without_traces(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats, float]:
         """Return the coefficients less those that move no score, their scores and objective.
 
         Where the tangent takes all the penalty's slope away, no slack tells a zero from a
         coefficient, and interior points leave traces of 1e-20.
         """
-        problem, coef = self.problem, solution.coef
+        problem = self.problem
         sizes = problem.column_norms / np.sqrt(problem.n)
         kept = np.where(np.abs(coef) * sizes > TRACE * problem.cost.max(), coef, 0.0)
         points = []
         for W in (kept, coef) if np.any(kept != coef) else (coef,):
-            scores = problem.scores(W, solution.intercept)
+            scores = problem.scores(W, intercept)
             points.append((W, scores, problem.objective_at(scores, W)))
-        return points[0] if points[0][2] <= points[-1][2] + solution.floor else points[-1]
+        less = points[0][2] - points[-1][2]
+        return points[0] if less <= 0.0 or less <= problem.floor(coef, intercept) else points[-1]
 
-    def _record(self, criticality: float) -> None:
+    def _record(self, bound: float, scale: float) -> None:
+        """Keep the objective, and how far the bound of ``scale`` times its tangent is below it."""
+        criticality = max(self.objective - bound / scale, 0.0)
         record = (
             len(self.records),
             time.perf_counter() - self.began,
@@ -227,16 +242,6 @@ class _Run:
         self.records.append(record)
         if self.report is not None:
             self.report(*record)
-
-    def history(self) -> History:
-        columns = list(zip(*self.records, strict=True))
-        return History(
-            iteration=np.array(columns[0], dtype=np.int64),
-            seconds=np.array(columns[1]),
-            objective=np.array(columns[2]),
-            gap=np.array(columns[3]),
-            nonzeros=np.array(columns[4], dtype=np.int64),
-        )
 
 
 def _equal(one: Floats | None, two: Floats | None) -> bool:
@@ -273,6 +278,19 @@ def _inner_control(control: Control, problem: Problem) -> Control:
     if finite(problem):
         tol = min(INNER_TOL, tol)
     return replace(control, tol=tol, max_iter=None, verbose=False)
+
+
+def _attempt(
+    solver: str | Solver, problem: Problem, start: Start | None, control: Control
+) -> Attempt | None:
+    return _inner_solver(solver, problem, control).attempt(problem, start, control)
+
+
+def _solve(
+    solver: str | Solver, problem: Problem, start: Start | None, control: Control
+) -> Attempt:
+    found = _inner_solver(solver, problem, control).solve(problem, start, control)
+    return Attempt(found.coef, found.intercept, found.dual, found.dual_objective)
 
 
 def _inner_solver(solver: str | Solver, problem: Problem, control: Control) -> Solver:

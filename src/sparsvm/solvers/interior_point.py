@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from sparsvm import _core
 from sparsvm.losses import Floats, Hinge
 from sparsvm.problem import Control, History, Problem, Solution, Start
-from sparsvm.solvers.base import Solver
+from sparsvm.solvers.base import Attempt, Solver
 from sparsvm.solvers.native import penalty_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
@@ -20,7 +21,8 @@ from sparsvm.solvers.threads import blas_threads
 MEMORY_LIMIT = 4 * 2**30
 # A warm start that pays needs half as many Newton steps as a cold one, which takes 10 to 40.
 WARM_LIMIT = 25
-# What a second attempt asks of the solver, relative to the tolerance of the certificate.
+# What a first and a later trial ask of the solver, relative to the tolerance of the certificate.
+SHARP = 0.5
 SHARPER = 1e-3
 
 
@@ -74,26 +76,19 @@ class InteriorPoint(Solver):
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Solve to ``control.tol``; ``start`` opens the working set and supplies the dual."""
         began = time.perf_counter()
-        max_iter = self.max_iter if control.max_iter is None else control.max_iter
-        callback = progress(self.name, control)
+        max_iter = self._limit(control)
         # Whether the last digits were there already, and only the certificate lost them.
         best, sharp = None, False
         with blas_threads(control.n_jobs or 1):
-            for attempt in _attempts(start, problem):
-                if sharp and attempt.sharper < 0.5:
+            for trial in _trials(start, problem):
+                if sharp and trial.sharper < SHARP:
                     continue
-                limit = max_iter if attempt.start is None else min(max_iter, WARM_LIMIT)
-                raw = _core.interior_point(
-                    **_arguments(problem, attempt.start),
-                    tol=attempt.sharper * control.tol,
-                    max_iter=limit,
-                    across_features=attempt.across_features,
-                    callback=callback,
-                )
-                solution = self._certify(problem, raw, control, max_iter, began)
+                raw = self._run(problem, trial, control)
+                solution = self._certify(problem, raw, control, began)
                 if best is None or solution.gap + solution.floor < best.gap + best.floor:
                     best = solution
-                if raw["iterations"] >= max_iter or _accepted(problem, solution, control):
+                ran_off = _ran_off(problem, solution.floor, solution.objective, control)
+                if raw["iterations"] >= max_iter or (solution.converged and not ran_off):
                     break
                 sharp = bool(
                     raw["history"]["gap"][-1] <= SHARPER * control.tol * abs(best.objective)
@@ -101,23 +96,37 @@ class InteriorPoint(Solver):
         assert best is not None
         return best
 
+    def attempt(self, problem: Problem, start: Start | None, control: Control) -> Attempt | None:
+        """Return what the warm or else the cold start came to, if it was the tolerance."""
+        with blas_threads(control.n_jobs or 1):
+            for trial in takewhile(lambda trial: trial.sharper == SHARP, _trials(start, problem)):
+                raw = self._run(problem, trial, control)
+                if not raw["converged"]:
+                    continue
+                coef, intercept = _coefficients(problem, raw)
+                floor = problem.floor(coef, intercept) if problem.tilt is not None else 0.0
+                if not _ran_off(problem, floor, raw["bound"], control):
+                    return Attempt(coef, intercept, raw["dual"] * problem.alpha, raw["bound"])
+        return None
+
+    def _limit(self, control: Control) -> int:
+        return self.max_iter if control.max_iter is None else control.max_iter
+
+    def _run(self, problem: Problem, trial: _Trial, control: Control) -> dict[str, Any]:
+        limit = self._limit(control)
+        raw: dict[str, Any] = _core.interior_point(
+            **_arguments(problem, trial.start),
+            tol=trial.sharper * control.tol,
+            max_iter=limit if trial.start is None else min(limit, WARM_LIMIT),
+            across_features=trial.across_features,
+            callback=progress(self.name, control),
+        )
+        return raw
+
     def _certify(
-        self,
-        problem: Problem,
-        raw: dict[str, Any],
-        control: Control,
-        max_iter: int,
-        began: float,
+        self, problem: Problem, raw: dict[str, Any], control: Control, began: float
     ) -> Solution:
-        coef = np.ascontiguousarray(raw["weights"].T)
-        intercept = raw["intercept"]
-        if problem.n_outputs > 1:
-            # Shifting all classes alike changes neither scores' differences nor the penalty.
-            free = problem.penalty.omega == 0.0
-            coef[:, free] -= coef[:, free].mean(axis=0)
-            intercept = intercept - intercept.mean()
-        if not problem.fit_intercept:
-            intercept = np.zeros_like(intercept)
+        coef, intercept = _coefficients(problem, raw)
         return Solution.certify(
             problem,
             coef,
@@ -128,17 +137,30 @@ class InteriorPoint(Solver):
             seconds=time.perf_counter() - began,
             history=History(**raw["history"]),
             solver=self.name,
-            status_if_not="max_iter" if raw["iterations"] >= max_iter else "stalled",
+            status_if_not="max_iter" if raw["iterations"] >= self._limit(control) else "stalled",
         )
 
 
-class _Attempt(NamedTuple):
+def _coefficients(problem: Problem, raw: dict[str, Any]) -> tuple[Floats, Floats]:
+    coef: Floats = np.ascontiguousarray(raw["weights"].T)
+    intercept: Floats = raw["intercept"]
+    if problem.n_outputs > 1:
+        # Shifting all classes alike changes neither scores' differences nor the penalty.
+        free = problem.penalty.omega == 0.0
+        coef[:, free] -= coef[:, free].mean(axis=0)
+        intercept = intercept - intercept.mean()
+    if not problem.fit_intercept:
+        intercept = np.zeros_like(intercept)
+    return coef, intercept
+
+
+class _Trial(NamedTuple):
     start: Start | None
     sharper: float
     across_features: bool
 
 
-def _attempts(start: Start | None, problem: Problem) -> Iterator[_Attempt]:
+def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
     """What to try, one after the other, until the certificate is met.
 
     The stopping test inside is for the scaled problem; the certificate repairs rounding and may
@@ -149,22 +171,21 @@ def _attempts(start: Start | None, problem: Problem) -> Iterator[_Attempt]:
     small problems 17 were warm-started in vain, while on larger ones they halve the steps.
     """
     if start is not None and start.dual is not None:
-        yield _Attempt(start, 0.5, True)
-    yield _Attempt(None, 0.5, True)
-    yield _Attempt(None, SHARPER, True)
-    yield _Attempt(None, 0.5, False)
+        yield _Trial(start, SHARP, True)
+    yield _Trial(None, SHARP, True)
+    yield _Trial(None, SHARPER, True)
+    yield _Trial(None, SHARP, False)
     if problem.tilt is not None:
-        yield _Attempt(None, 1e-6, True)
+        yield _Trial(None, 1e-6, True)
 
 
-def _accepted(problem: Problem, solution: Solution, control: Control) -> bool:
-    """Whether to look no further.
+def _ran_off(problem: Problem, floor: float, objective: float, control: Control) -> bool:
+    """Whether to look for a point of smaller coefficients.
 
     Where a tilt takes the slope of the penalty away, a start may run off to coefficients so large
     that their rounding error, the floor, hides any gap; another start may do better.
     """
-    run_off = problem.tilt is not None and solution.floor > control.tol * abs(solution.objective)
-    return solution.converged and not run_off
+    return problem.tilt is not None and floor > control.tol * abs(objective)
 
 
 def _double(values: Floats | None) -> Floats:
