@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import hinge_cases as cases
 from reference import newton as naive
 from sparsvm import _core
+from sparsvm.design import make_design
 from sparsvm.solvers.newton import _method
 
 pytestmark = pytest.mark.native
@@ -90,8 +92,14 @@ TERMS = {"gain": 2.0, "sigma": 5.0, "sigma_free": 8.0}
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("direct", [3000, 1], ids=["factored", "conjugate gradients"])
-def test_the_native_minimiser_is_a_fixed_point_of_the_plain_proximal_step(kind, n_classes, direct):
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_the_native_minimiser_is_a_fixed_point_of_the_plain_proximal_step(
+    kind, n_classes, direct, sparse
+):
     X, problem, rng = draw(kind, 2, n_classes, free=True, tilted=kind != "l2")
+    if sparse:
+        X = np.where(np.abs(X) < 0.7, 0.0, X)
+        problem = replace(problem, design=make_design(csr_array(X)))
     point = centre(problem, rng)
     report, W, b, Y = subproblem(X, problem, point, direct=direct, **TERMS)
     assert report["solved"], report

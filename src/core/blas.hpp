@@ -171,6 +171,13 @@ inline int potrs(char uplo, int n, int nrhs, const double* A, int lda, double* B
   return info;
 }
 
+/// x = A⁻¹ x from the Cholesky factor of A in its lower triangle: for single right-hand sides, which
+/// potrs packs as if they were many.
+inline void potrs_one(int n, const double* A, double* x) {
+  trsv('L', 'N', 'N', n, A, n, x, 1);
+  trsv('L', 'T', 'N', n, A, n, x, 1);
+}
+
 inline double dot(std::int64_t n, const double* x, const double* y) {
   double sum = 0.0;
   for (std::int64_t i = 0; i < n; ++i) sum += x[i] * y[i];

@@ -119,6 +119,10 @@ class MultiplierNewton {
 
  private:
   using Vector = std::vector<double>;
+  /// Accuracy of conjugate gradients: rough far from the solution, so fine near it that the steps
+  /// still converge superlinearly. Measured on 1000 newsgroup articles: with 1e-3 throughout the
+  /// whole took 2.2 to 2.7 times longer.
+  static double forcing(double residual) { return std::min(0.1, 1e4 * residual); }
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
   int64_t width() const { return static_cast<int64_t>(set_.features.size()); }
   int64_t coordinates() const { return (width() + 1) * outputs_; }
@@ -284,8 +288,9 @@ class MultiplierNewton {
   template <typename Poll>
   bool newton_step(NewtonReport& report, Poll poll) {
     find_manifold();
-    const bool found = system_.solve(point_, Z_.data(), g_.data(), anchor_.data(), set_.features,
-                                     set_.scale, p_.intercept, damping_, 1e-3, tied_, D_, poll);
+    const bool found =
+        system_.solve(point_, Z_.data(), g_.data(), anchor_.data(), set_.features, set_.scale,
+                      p_.intercept, damping_, forcing(report.residual), tied_, D_, poll);
     report.unknowns = system_.size();
     report.inner += system_.iterations();
     const double step = found ? search(poll) : 0.0;

@@ -3,8 +3,8 @@
 //     (diag(1/σ + δ) - Σ_b δ_b ẑ_b ẑ_bᵀ + H) D = right,       H from the tied samples,
 //
 // with the coordinates of a tie replaced by their common direction. Up to `direct` unknowns it is
-// assembled and factored; beyond, conjugate gradients with the blocks of the single outputs as
-// preconditioner.
+// assembled and factored; beyond, preconditioned conjugate gradients
+// (multiplier_newton_preconditioner.hpp).
 //
 // Coordinates e = f·outputs + o belong to feature f of the working set, the last `outputs` of them
 // to the intercept.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "multiplier_newton_preconditioner.hpp"
 #include "penalty_manifold.hpp"
 #include "tied_samples.hpp"
 
@@ -59,6 +60,8 @@ class MultiplierNewtonSystem {
 
  private:
   using Vector = std::vector<double>;
+  /// Doubles that the factors of all outputs may take, and rays that are factored.
+  static constexpr int64_t largest_factors = int64_t{1} << 24, largest_rays = 4000;
 
   int64_t count() const { return static_cast<int64_t>(coordinate_.size()); }
   std::size_t at(int64_t e) const { return static_cast<std::size_t>(e); }
@@ -261,34 +264,34 @@ class MultiplierNewtonSystem {
     return down(out);
   }
 
-  /// The diagonal blocks of the outputs, factored.
+  /// The outputs one by one, and the rays of the curved blocks.
   template <typename Poll>
   bool precondition(const ManifoldPoint& point, const double* anchor, TiedSamples& tied,
                     Poll poll) {
-    blocks_.assign(at(outputs_), {});
+    Vector diagonal(coordinate_.size());
+    for (int64_t r = 0; r < count(); ++r) {
+      const int64_t e = coordinate_[r];
+      diagonal[r] = damping_ + anchor[e] + point.delta[e];
+    }
+    const auto limit = static_cast<int64_t>(
+        std::sqrt(static_cast<double>(largest_factors) / static_cast<double>(outputs_)));
+    blocks_.resize(at(outputs_));
     for (int64_t o = 0; o < outputs_; ++o) {
-      const auto q = static_cast<int64_t>(lists_[o].size());
-      blocks_[o].assign(at(q * q), 0.0);
-      tied.assemble_output(o, lists_, blocks_[o].data(), q, poll);
-      for (int64_t r = 0; r < q; ++r) {
-        const int64_t e = coordinate_[offset_[o] + r];
-        blocks_[o][r * q + r] =
-            (blocks_[o][r * q + r] + damping_ + anchor[e] + point.delta[e]) * (1.0 + 1e-12);
-      }
-      if (potrf('L', static_cast<int>(q), blocks_[o].data(), static_cast<int>(q)) != 0) {
+      if (!blocks_[o].factor(o, lists_[o], diagonal.data() + offset_[o], limit, tied, poll)) {
         return false;
       }
+      poll();
     }
+    rays_.factor(point, raw_of_, column_of_, outputs_, diagonal.data(), largest_rays, tied, poll);
     return true;
   }
 
-  Vector preconditioned(const Vector& small) const {
-    Vector raw = up(small);
-    for (int64_t o = 0; o < outputs_; ++o) {
-      const int q = static_cast<int>(lists_[o].size());
-      potrs('L', q, 1, blocks_[o].data(), q, raw.data() + offset_[o], q);
-    }
-    return down(raw);
+  Vector preconditioned(const Vector& small) {
+    const Vector raw = up(small);
+    Vector out = raw;
+    for (int64_t o = 0; o < outputs_; ++o) blocks_[o].solve(out.data() + offset_[o]);
+    rays_.add(raw.data(), out.data());
+    return down(out);
   }
 
   template <typename Poll>
@@ -325,7 +328,8 @@ class MultiplierNewtonSystem {
   std::vector<int64_t> into_;                 // unknown of each active coordinate
   double damping_ = 0.0;
   Vector factor_, matrix_;
-  std::vector<Vector> blocks_;
+  std::vector<OutputBlock> blocks_;
+  BlockRays rays_;
 };
 
 }  // namespace sparsvm
