@@ -246,3 +246,16 @@ def test_every_width_of_the_kernels_is_right(n_classes):
             )
             proof = problem.certificate(W, b, None)
             assert proof.relative_gap < 1.2e-4
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_correlated_features_of_many_samples_take_few_products(loss):
+    rng = np.random.default_rng(5)
+    spread = np.diag(np.geomspace(1.0, 1e-3, 40)) @ rng.standard_normal((40, 40))
+    X = rng.standard_normal((1500, 40)) @ spread
+    y = np.argmax(X @ rng.standard_normal((40, 4)) + rng.standard_normal((1500, 4)), axis=1)
+    problem = build(X, y, GroupL2(), share=1e-4, loss=loss)
+    raw = _core.block_newton(
+        **_arguments(problem, None), tol=1e-7, max_iter=100, continuation=True, callback=None
+    )
+    assert raw["products"] <= 1000

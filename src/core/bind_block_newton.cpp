@@ -110,6 +110,7 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
   Output W(d * outputs), b(outputs);
   int iterations = 0;
   bool stalled = false;
+  std::int64_t products = 0;
   {
     nb::gil_scoped_release released;
     SmoothRows state(parsed_loss, n, static_cast<int>(K), y.data(), mass.data(), cost.data(),
@@ -134,12 +135,14 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
     std::copy(solver.point().b.begin(), solver.point().b.end(), b.data());
     iterations = solver.iterations();
     stalled = solver.stalled();
+    products = solver.products();
   }
   nb::dict out;
   out["weights"] = W.matrix(d, outputs, false);
   out["intercept"] = b.vector();
   out["iterations"] = iterations;
   out["stalled"] = stalled;
+  out["products"] = products;
   out["history"] = monitor.history();
   return out;
 }

@@ -83,6 +83,7 @@ class BlockNewton {
   const SmoothPoint& point() const { return point_; }
   int iterations() const { return iteration_; }
   bool stalled() const { return stalled_; }
+  std::int64_t products() const { return newton_.products() + free_newton_.products(); }
 
  private:
   static constexpr double kRoughly = 0.1;      // relative gap asked of the larger alphas
@@ -241,7 +242,11 @@ class BlockNewton {
   std::vector<double> larger_alphas() const {
     std::vector<double> alphas;
     const double ratio = largest_norm_;
-    if (!(ratio > kFarBelow)) return alphas;
+    // With fewer violators than samples the loss itself tells the features apart: on 60000 x 784
+    // pixels the larger alphas took three quarters of the time and helped nothing.
+    const auto violators =
+        std::count_if(norms_.begin(), norms_.end(), [](double x) { return x > 1.0; });
+    if (!(ratio > kFarBelow) || violators <= rows_.n) return alphas;
     const int steps = static_cast<int>(std::log(ratio) / std::log(kRatio));
     for (int s = 1; s <= steps; ++s) {
       alphas.push_back(t_.alpha * std::pow(ratio, 1.0 - static_cast<double>(s) / (steps + 1)));

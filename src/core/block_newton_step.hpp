@@ -9,6 +9,7 @@
 #include "block_newton_columns.hpp"
 #include "block_newton_hessian.hpp"
 #include "block_newton_penalty.hpp"
+#include "block_newton_precondition.hpp"
 #include "block_newton_state.hpp"
 #include "monitor.hpp"
 
@@ -26,7 +27,7 @@ class NewtonStep {
              const double* linear, bool intercept, Monitor& monitor)
       : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
         intercept_(intercept), monitor_(monitor), width_(rows.width), outputs_(rows.outputs),
-        u_(static_cast<std::size_t>(rows.stride)) {}
+        u_(static_cast<std::size_t>(rows.stride)), preconditioner_(rows, penalty, monitor) {}
 
   struct Options {
     double forcing = 0.3;
@@ -57,10 +58,18 @@ class NewtonStep {
       if (mark_[e] != UnitPenalty::fixed)
         outcome.residual = std::max(outcome.residual, std::fabs(g_[e] + q_[e]));
     }
+    const NewtonSystem system{units, starts_, features_, intercept_, active_,
+                              w_,    mark_,   h_,        straight_};
+    preconditioner_.prepare(system);
     outcome.cg = conjugate_gradients(options);
+    preconditioner_.spend(outcome.cg);
+    products_ += outcome.cg;
     line_search(outcome);
     return outcome;
   }
+
+  /// Products with the Hessian made so far.
+  std::int64_t products() const { return products_; }
 
  private:
   static constexpr double kFlat = 1e-7;  // single precision sees no less curvature
@@ -144,27 +153,13 @@ class NewtonStep {
     }
   }
 
-  /// The curvature of the penalty, and the inverse of the whole diagonal.
+  /// The curvature of the penalty.
   void bend() {
     straight_.assign(w_.size(), 0.0);
     ring_.assign(w_.size(), 0.0);
     for (std::size_t k = 0; k < units_->size(); ++k) {
       const std::size_t o = at(starts_[k] * width_);
       penalty_.curvature((*units_)[k], &w_[o], &mark_[o], &straight_[o], &ring_[o]);
-    }
-    inverse_.assign(w_.size(), 0.0);
-    for (std::size_t e = 0; e < w_.size(); ++e) {
-      const double below = h_[e] + straight_[e];
-      if (mark_[e] == UnitPenalty::loose && below > 0.0) inverse_[e] = 1.0 / below;
-    }
-  }
-
-  void precondition(const std::vector<double>& r, std::vector<double>& z) {
-    for (std::size_t e = 0; e < r.size(); ++e) z[e] = inverse_[e] * r[e];
-    if (!penalty_.ties()) return;
-    for (std::size_t k = 0; k < units_->size(); ++k) {
-      const std::size_t o = at(starts_[k] * width_);
-      penalty_.precondition_ties((*units_)[k], &w_[o], &mark_[o], &h_[o], &r[o], &z[o]);
     }
   }
 
@@ -229,7 +224,7 @@ class NewtonStep {
     for (std::size_t e = 0; e < cells; ++e) {
       r_[e] = mark_[e] == UnitPenalty::fixed ? 0.0 : -(g_[e] + q_[e]);
     }
-    precondition(r_, z_);
+    preconditioner_.apply(r_, z_);
     p_ = z_;
     double rz = inner(r_, z_);
     const double goal = options.forcing * options.forcing * rz;
@@ -248,7 +243,7 @@ class NewtonStep {
       for (std::size_t e = 0; e < cells; ++e) step_[e] += a * p_[e], r_[e] -= a * hp_[e];
       ++it;
       if (flat) break;
-      precondition(r_, z_);
+      preconditioner_.apply(r_, z_);
       const double next = inner(r_, z_);
       const double beta = next / rz;
       rz = next;
@@ -388,12 +383,12 @@ class NewtonStep {
   const std::vector<std::int64_t>* units_ = nullptr;
   std::vector<std::int32_t> features_, built_;
   std::vector<std::int64_t> starts_;
-  std::int64_t size_ = 0;
+  std::int64_t size_ = 0, products_ = 0;
   ActiveRows active_;
   std::vector<unsigned char> mark_;
-  std::vector<double> w_, q_, g_, h_, straight_, ring_, inverse_, step_, cut_, r_, z_, p_, hp_,
-      moved_;
+  std::vector<double> w_, q_, g_, h_, straight_, ring_, step_, cut_, r_, z_, p_, hp_, moved_;
   std::vector<float> from_, to_, u_;
+  NewtonPreconditioner preconditioner_;
 };
 
 }  // namespace sparsvm

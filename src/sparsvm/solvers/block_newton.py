@@ -31,11 +31,15 @@ class BlockNewton(Solver):
 
     on the coefficients that are not zero, where H is the Hessian of the losses of the samples that
     have curvature. For l1/linf the coefficients at the maximum of their group move together. A step
-    that would cross a kink ends on it, so zeros are exact. Far below the alpha at which
-    coefficients appear, a few larger alphas are solved roughly first.
+    that would cross a kink ends on it, so zeros are exact. Where there are many samples to each
+    active feature, the conjugate gradients are preconditioned with the factorised Gram matrix of
+    these features, otherwise with the diagonal. Far below the alpha at which coefficients appear,
+    and with more features to choose from than samples, a few larger alphas are solved roughly
+    first.
 
     Memory besides the data: their columns (sparse data by rows, or dense data), 32 bytes per sample
-    and class, 16 per feature and class.
+    and class, 16 per feature and class, and the Gram matrix, never larger than the entries of the
+    active features or 8 MB.
 
     Parameters
     ----------
