@@ -8,6 +8,7 @@ import pytest
 import hinge_cases
 import problems
 from reference import oracles
+from reference.hierarchical import least_hinge_by_highs
 from sparsvm.constrained import FEASIBLE, ConstrainedProblem
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, L2, GroupL2, GroupLinf
@@ -260,6 +261,16 @@ def test_a_budget_that_no_model_meets_names_the_least_hinge_and_its_proof():
     proof = float(str(info.value).split("has one below ")[1].split(")")[0])
     assert 0.95 * least < proof <= least * (1.0 + 1e-7)
     assert solve(problem, least * (1.0 + 1e-9)).status == "optimal"
+
+
+@pytest.mark.parametrize("shape", [(100, 4, 3), (60, 2, 2), (40, 1, 4), (80, 6, 3)])
+def test_the_least_hinge_is_found_wherever_the_data_lie(shape):
+    # Far from the origin the size of alpha is misjudged, and zeros are the first to be found.
+    n, d, n_classes = shape
+    X, y = hinge_cases.gaussian(n, n, d, n_classes, apart=0.1)
+    problem = hinge_cases.build(X + 100.0, y, L1())
+    least, _ = ends(problem)
+    assert least == pytest.approx(least_hinge_by_highs(X, y) / n, rel=1e-8)
 
 
 def test_columns_of_very_different_size_do_not_look_infeasible():

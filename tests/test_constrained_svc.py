@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sparsvm import ConstrainedSparseSVC, SparseSVC
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, GroupL2, GroupLinf
+from sparsvm.solvers import FBPDEpigraph, FBPDLinear
 
 PENALTIES = ["l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"]
 
@@ -28,6 +29,38 @@ def wine():
 @pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
 @parametrize_with_checks([ConstrainedSparseSVC(penalty=penalty) for penalty in PENALTIES])
 def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def by_proximal_methods(pairs):
+    # Few iterations: the checks are of the estimator, and what has not converged says so.
+    return [
+        ConstrainedSparseSVC(penalty=penalty, solver=solver(max_iter=500))
+        for penalty, solver in pairs
+    ]
+
+
+SOME = [("l1", FBPDEpigraph), ("l1/l2", FBPDLinear)]
+OTHERS = [
+    (penalty, solver)
+    for penalty in PENALTIES
+    for solver in (FBPDEpigraph, FBPDLinear)
+    if (penalty, solver) not in SOME
+]
+
+
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@pytest.mark.filterwarnings("ignore:fbpd_:sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(by_proximal_methods(SOME))
+def test_scikit_learn_check_of_the_proximal_methods(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@pytest.mark.filterwarnings("ignore:fbpd_:sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(by_proximal_methods(OTHERS))
+def test_scikit_learn_check_of_the_proximal_methods_with_other_penalties(estimator, check):
     check(estimator)
 
 
@@ -139,6 +172,22 @@ def test_warm_starts_reach_the_same_optimum(wine):
     model.set_params(eta=0.25).fit(*wine)
     cold = ConstrainedSparseSVC(eta=0.25, tol=1e-6).fit(*wine)
     assert model.objective_ == pytest.approx(cold.objective_, rel=2e-6)
+
+
+def test_a_penalty_of_mere_rounding_is_no_reason_to_warn():
+    # Nearly all the weight is on one class, so that intercepts alone are all but the optimum.
+    X, y = make_blobs(centers=2, random_state=0, cluster_std=20)
+    model = ConstrainedSparseSVC(penalty="l2", class_weight={0: 1000, 1: 0.0001})
+    with pytest.warns(UserWarning, match="Every weight is zero") as caught:
+        model.fit(X, y)
+    assert [warning.category for warning in caught] == [UserWarning]
+    assert model.result_.status == "optimal"
+
+
+def test_warnings_point_at_the_line_that_fits(wine):
+    with pytest.warns(ConvergenceWarning) as caught:
+        ConstrainedSparseSVC(eta=0.2, max_iter=2, tol=1e-9).fit(*wine)
+    assert caught[0].filename == __file__
 
 
 def test_stopping_early_warns(wine):

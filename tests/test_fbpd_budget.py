@@ -138,20 +138,31 @@ def test_sizes_are_checked_at_the_boundary():
 # ---------------------------------------------------------------- the solutions
 
 
-@pytest.mark.parametrize("kind", hinge_cases.KINDS)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_three_solvers_agree_pairwise(kind, n_classes):
-    problem = case(kind, n_classes, eta=0.45 if n_classes == 3 else 0.2)
-    solutions = [
-        solver.solve(problem, None, Control(tol=1e-4))
-        for solver in (BudgetSearch(), FBPDEpigraph(), FBPDLinear())
-    ]
+def assert_pairwise(problem, solvers, tol):
+    solutions = [solver.solve(problem, None, Control(tol=tol)) for solver in solvers]
     for solution in solutions:
         assert solution.status == "optimal", solution
         assert solution.violation <= 1e-9
         for other in solutions:
-            assert solution.objective == pytest.approx(other.objective, rel=1.1e-4)
+            assert solution.objective == pytest.approx(other.objective, rel=tol)
             assert solution.dual_objective <= other.objective * (1.0 + 1e-12)
+
+
+# Measured: with l1/linf fbpd_epigraph proves 1.1e-6 with its 200 000 iterations, else 1e-6.
+@pytest.mark.parametrize("kind", hinge_cases.KINDS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_three_solvers_agree_pairwise(kind, n_classes):
+    problem = case(kind, n_classes, eta=0.45 if n_classes == 3 else 0.2)
+    assert_pairwise(problem, (BudgetSearch(), FBPDEpigraph(), FBPDLinear()), tol=2e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", hinge_cases.KINDS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_with_two_million_iterations_they_agree_to_eight_digits(kind, n_classes):
+    problem = case(kind, n_classes, eta=0.45 if n_classes == 3 else 0.2)
+    references = [solver(max_iter=2_000_000) for solver in BOTH]
+    assert_pairwise(problem, (BudgetSearch(), *references), tol=1e-8)
 
 
 @pytest.mark.parametrize("solver", BOTH)

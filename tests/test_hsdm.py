@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from reference.hsdm import NaiveHsdm
 from sparsvm import MaxMarginSVC, _core
@@ -75,9 +76,34 @@ def test_hsdm_approaches_hinge_and_margin_of_the_exact_solver(case):
     X, y, accuracy = CASES[case]
     exact = MaxMarginSVC().fit(X, y)
     with pytest.warns(ConvergenceWarning, match="hsdm stopped after .* is not proved"):
-        model = MaxMarginSVC(solver=HSDM(max_iter=60_000)).fit(X, y)
+        model = MaxMarginSVC(solver=HSDM(max_iter=60_000, change=0.0)).fit(X, y)
     assert model.hinge_loss_ == pytest.approx(exact.hinge_loss_, rel=1e-5, abs=1e-3)
     assert model.smallest_margin_ == pytest.approx(exact.smallest_margin_, rel=accuracy)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("case", CASES)
+def test_what_has_settled_is_near_the_exact_solution_and_claims_no_proof(case):
+    X, y, _ = CASES[case]
+    exact = MaxMarginSVC().fit(X, y)
+    model = MaxMarginSVC(solver="hsdm").fit(X, y)
+    assert model.result_.status == "settled" and not model.result_.converged
+    assert model.n_iter_ < 200_000
+    assert model.margin_gap_ == 1.0
+    assert model.hinge_loss_ / len(y) == pytest.approx(exact.hinge_loss_ / len(y), abs=2e-4)
+    assert model.smallest_margin_ == pytest.approx(exact.smallest_margin_, rel=1e-3)
+    history, half = model.result_.history, model.n_iter_ // 2
+    for values in (history.objective, history.gap / history.gap[-1]):
+        assert np.ptp(values[history.iteration >= half]) < 1.01e-4
+
+
+def test_what_is_still_on_its_way_has_not_settled():
+    # On all four features of iris the method needs far more iterations than it has.
+    with pytest.warns(
+        ConvergenceWarning, match=r"hsdm stopped after 30000 iterations \(max_iter\)"
+    ):
+        model = MaxMarginSVC(solver=HSDM(max_iter=30_000)).fit(IRIS, IRIS_Y)
+    assert model.smallest_margin_ > 1.2 * MaxMarginSVC().fit(IRIS, IRIS_Y).smallest_margin_
 
 
 @pytest.mark.filterwarnings("ignore:hsdm stopped")
@@ -118,11 +144,28 @@ def test_an_active_ball_is_told():
         ({"relaxation": 1.0}, "relaxation must be between 0 and 1"),
         ({"decay": 1.5}, "decay must be above 0 and at most 1"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"change": -0.1}, "change must be at least 0 and below 1, but is -0.1"),
     ],
 )
 def test_bad_options_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         MaxMarginSVC(solver=HSDM(**options)).fit(IRIS, IRIS_Y)
+
+
+# What has not settled after so few iterations says so.
+@pytest.mark.filterwarnings("ignore:hsdm stopped:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@parametrize_with_checks([MaxMarginSVC(solver=HSDM(max_iter=2000))])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:hsdm stopped:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
+@parametrize_with_checks([MaxMarginSVC(solver="hsdm")])
+def test_scikit_learn_check_with_all_iterations(estimator, check):
+    check(estimator)
 
 
 def test_too_large_data_are_refused_with_what_to_use():

@@ -54,7 +54,8 @@ class MaxMarginSVC(SparseLinearClassifier):
     solver : {"auto", "staged", "hsdm"} or object, default="auto"
         "auto" is "staged", which solves the two stages exactly, one after the other. "hsdm" is
         the hybrid steepest descent method, as a reference: it approaches the same margin, to a
-        relative 1e-4 or so on small problems, without a proof and with another tie-break.
+        relative 1e-3 or so on small problems with features of order 1, without a proof and with
+        another tie-break; ``result_.status`` is "settled" where it stopped by its own rule.
         ``sparsvm.hierarchical.HSDM`` takes its options.
     tol : float, default=1e-6
         Largest relative gap that counts as converged, in both stages. The exact solver usually
@@ -216,7 +217,8 @@ def _inside(
 
 
 def _advise(solution: HierarchicalSolution, tol: float) -> None:
-    if not solution.converged and solution.norm > 0.0 and solution.norm_bound == 0.0:
+    done = solution.converged or solution.status == "settled"
+    if not done and solution.norm > 0.0 and solution.norm_bound == 0.0:
         warnings.warn(
             f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) "
             f"with a relative gap of {solution.relative_hinge_gap:.2g} in the hinge loss; that no "
@@ -225,7 +227,7 @@ def _advise(solution: HierarchicalSolution, tol: float) -> None:
             ConvergenceWarning,
             stacklevel=4,
         )
-    elif not solution.converged:
+    elif not done:
         warnings.warn(
             f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) "
             f"with a relative gap of {solution.relative_hinge_gap:.2g} in the hinge loss and of "

@@ -253,7 +253,8 @@ class _Search:
             # Neither rule gets far where the frontier bends over many powers of ten.
             self.stuck = self.idle > 8
             return float(np.sqrt(min(known) * max(known)))
-        if alpha == 0.0 or any(abs(alpha - other) <= 1e-7 * alpha for other in known):
+        near = any(abs(alpha - other) <= 1e-7 * alpha for other in known)
+        if alpha == 0.0 or near or self.idle > 1:
             # Nothing lies between: what is left of the gap is that of the solves themselves.
             self.stuck = self.tightest <= SHARPEST
             self.tightest = SHARP if self.tightest > SHARP else SHARPEST

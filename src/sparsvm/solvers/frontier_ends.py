@@ -57,7 +57,8 @@ def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, Bound
     even = np.repeat(data.mass[:, None] / data.n_classes, data.n_classes, axis=1)
     alpha = easy.dual_norm(data.transposed(data.signed_dual(even)))
     least, bound, start = np.inf, problem.bound(None), None
-    while alpha > 0.0:
+    smallest = 1e-16 * alpha
+    while alpha > smallest:
         alpha *= 0.01
         found = solve(other.at(alpha), start, SHARP)
         hinge = problem.hinge(found.coef, found.intercept)
@@ -66,7 +67,8 @@ def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, Bound
         if candidate.value >= bound.value:
             bound = candidate
         cost = alpha * easy.value(found.coef)
-        if problem.is_met_by(least) or cost <= 1e-7 * problem.unit:
+        # Zeros cost nothing either, and may only mean that alpha is still too large.
+        if problem.is_met_by(least) or 0.0 < cost <= 1e-7 * problem.unit:
             break
         start = Start(found.coef, found.intercept, found.dual)
     return least, bound
