@@ -214,7 +214,7 @@ def test_a_search_that_gets_nowhere_stops_soon(monkeypatch):
     assert solution.status == "stalled"
     assert solution.n_iter <= 15
     assert solution.alpha > 1e-9
-    assert solution.violation == 0.0 and solution.relative_gap < 1.0
+    assert solution.violation <= 1e-9 and solution.relative_gap < 1.0
 
 
 @pytest.mark.parametrize("kind", hinge_cases.PENALTIES)
@@ -259,8 +259,11 @@ def test_a_budget_that_no_model_meets_names_the_least_hinge_and_its_proof():
         solve(problem, 0.5 * least)
     assert f"{least:.4f}"[:6] in str(info.value)
     proof = float(str(info.value).split("has one below ")[1].split(")")[0])
-    assert 0.95 * least < proof <= least * (1.0 + 1e-7)
-    assert solve(problem, least * (1.0 + 1e-9)).status == "optimal"
+    assert proof == pytest.approx(0.99 * least, rel=1e-8)
+    best = solve(problem, least * (1.0 + 1e-9))
+    assert best.status == "optimal"
+    # The proof is not only about models that are shorter than the best one.
+    assert float(str(info.value).split("penalty up to ")[1].split(" ")[0]) > 100.0 * best.objective
 
 
 @pytest.mark.parametrize("shape", [(100, 4, 3), (60, 2, 2), (40, 1, 4), (80, 6, 3)])

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparsvm.constrained import Bound, ConstrainedProblem
+from sparsvm.constrained import ConstrainedProblem
+from sparsvm.losses import Floats
 from sparsvm.penalties import L1
 from sparsvm.problem import Problem, Solution, Start, column_std
 from sparsvm.solvers.frontier import Point
@@ -43,8 +44,8 @@ def alpha_of_zeros(problem: ConstrainedProblem) -> float:
     return largest_alpha(problem.regularised).value
 
 
-def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, Bound]:
-    """Return the least mean hinge of any model, and what its dual point proves.
+def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, list[Floats]]:
+    """Return the least mean hinge of any model, and dual points that may prove it.
 
     It does not depend on the penalty, so an l1 penalty on standardised columns is taken, at an
     alpha so small that it plays no part: the hinge being piecewise linear, its minimum is attained
@@ -56,45 +57,43 @@ def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, Bound
     other = ConstrainedProblem(replace(data, penalty=easy), problem.eta)
     even = np.repeat(data.mass[:, None] / data.n_classes, data.n_classes, axis=1)
     alpha = easy.dual_norm(data.transposed(data.signed_dual(even)))
-    least, bound, start = np.inf, problem.bound(None), None
+    least, duals, start = np.inf, [], None
     smallest = 1e-16 * alpha
     while alpha > smallest:
         alpha *= 0.01
         found = solve(other.at(alpha), start, SHARP)
         hinge = problem.hinge(found.coef, found.intercept)
         least = min(least, hinge)
-        candidate = problem.bound(found.dual)
-        if candidate.value >= bound.value:
-            bound = candidate
+        duals.append(found.dual)
         cost = alpha * easy.value(found.coef)
         # Zeros cost nothing either, and may only mean that alpha is still too large.
         if problem.is_met_by(least) or 0.0 < cost <= 1e-7 * problem.unit:
             break
         start = Start(found.coef, found.intercept, found.dual)
-    return least, bound
+    return least, duals
 
 
 def refuse_if_infeasible(problem: ConstrainedProblem, solve: Solve) -> None:
     """Raise where no model meets the budget."""
     judge = problem.even
-    least, bound = least_hinge(judge, solve)
+    least, duals = least_hinge(judge, solve)
     if judge.is_met_by(least):
         return
     if judge is not problem:
-        least, bound = least_hinge(problem, solve)
-    raise Infeasible(_refusal(problem, least, bound))
+        least, duals = least_hinge(problem, solve)
+    raise Infeasible(_refusal(problem, least, duals))
 
 
-def _refusal(problem: ConstrainedProblem, least: float, bound: Bound) -> str:
+def _refusal(problem: ConstrainedProblem, least: float, duals: list[Floats]) -> str:
     """Say that no model meets the budget, and what proves it."""
     text = (
         f"eta={problem.eta:g} is below the least mean hinge that any model attains on these data, "
         f"{least:.9g}"
     )
-    if bound.value > 0.0:
-        # hinge >= gain - alpha penalty: a hundredth of the bound on the penalty costs a hundredth
-        # of what the gain is above the budget.
-        largest = 0.01 * bound.value if np.isfinite(bound.value) else np.inf
-        proof = bound.gain - (bound.alpha * largest if np.isfinite(largest) else 0.0)
-        text += f" (no model with a penalty up to {largest:.3g} has one below {proof:.9g})"
+    # The proof is a bound on the penalty again, of models that come a hundredth below the least.
+    below = 0.99 * least
+    slightly_less = ConstrainedProblem(problem.regularised, below)
+    largest = max(slightly_less.bound(dual).value for dual in duals)
+    if largest > 0.0:
+        text += f" (no model with a penalty up to {largest:.3g} has one below {below:.9g})"
     return text + f". Give an eta of at least {least:.9g}, or eta=None."
