@@ -26,11 +26,19 @@ def one_thread():
         yield
 
 
+OPTIONS = {
+    "tol": 1e-6,
+    "max_iter": 100,
+    "across_features": True,
+    "residual": 0.0,
+    "callback": None,
+}
+
+
 def arguments(**changes):
     X, y = cases.gaussian(0, N, D, K)
     problem = cases.build(X, y, cases.PENALTIES["l1/l2-blocks-joint"](D))
-    options = {"tol": 1e-6, "max_iter": 50, "across_features": True, "callback": None}
-    return {**_arguments(problem, None), **options, **changes}
+    return {**_arguments(problem, None), **OPTIONS, "max_iter": 50, **changes}
 
 
 def with_entry(name, value, at=0):
@@ -165,7 +173,7 @@ def test_all_paths_of_the_core_run(kind):
     """Small, but through every penalty, warm and cold, tilted, and with unpenalised features."""
     for seed, options in enumerate(cases.GRID[:: len(cases.GRID) // 8 + 1]):
         problem = cases.grid_problem(seed, kind, options)
-        known = {"tol": 1e-6, "max_iter": 100, "across_features": True, "callback": None}
+        known = dict(OPTIONS)
         cold = _core.interior_point(**_arguments(problem, None), **known)
         known |= {
             "start_dual": cold["dual"],

@@ -72,7 +72,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                         std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
                         std::optional<Matrix> start_weights, std::optional<Vector> start_intercept,
                         double objective_unit, double offset, double tol, int max_iter,
-                        bool across_features, nb::object callback) {
+                        bool across_features, double residual, nb::object callback) {
   const std::int64_t n = design.n(), d = design.d(),
                      K = static_cast<std::int64_t>(margins.shape(1));
   if (n < 1 || K < 2)
@@ -109,6 +109,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   if (start_intercept) check_values("start_intercept", *start_intercept, any, "finite");
   check_scalar("l1_ratio", l1_ratio, l1_ratio >= 0.0 && l1_ratio <= 1.0, "between 0 and 1");
   check_scalar("tol", tol, tol > 0.0, "positive");
+  check_scalar("residual", residual, residual >= 0.0, "at least 0");
   check_scalar("max_iter", max_iter, max_iter >= 0, "at least 0");
 
   const PenaltyKind parsed = penalty_kind(kind);
@@ -133,7 +134,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                          start_intercept ? start_intercept->data() : nullptr,
                          offset};
     InteriorPoint solver(task, layout, monitor, objective_unit);
-    result = solver.solve({tol, max_iter, across_features});
+    result = solver.solve({tol, max_iter, across_features, residual});
   }
   nb::dict out;
   out["weights"] = matrix_to_numpy(std::move(result.weights), d, outputs);
@@ -155,7 +156,8 @@ void bind_interior_point(nb::module_& m) {
         nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::arg("intercept"),
         nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(),
         nb::arg("start_intercept").none(), nb::arg("objective_unit"), nb::arg("offset"),
-        nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("callback").none(),
+        nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("residual"),
+        nb::arg("callback").none(),
         "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the "
         "meaning of the arguments.");
 }

@@ -55,6 +55,9 @@ struct InteriorPointOptions {
   double tol = 1e-6;
   int max_iter = 100;
   bool across_features = true;  // may start from flows with X'Y~ near zero, see start_dual
+  // Dual residuals that may be left where a tilt starts outside the dual ball. They fall by a
+  // constant factor a step, so that waiting until they are nothing takes four steps more.
+  double residual = 0.0;
 };
 
 struct InteriorPointResult {
@@ -77,6 +80,7 @@ class InteriorPoint {
 
   InteriorPointResult solve(const InteriorPointOptions& options) {
     across_features_ = options.across_features;
+    residual_ = options.residual;
     start();
     InteriorPointResult result;
     int it = 0;
@@ -117,6 +121,7 @@ class InteriorPoint {
   static constexpr int kPolishSteps = 25;     // per threshold
   static constexpr int kSettled = 4;          // iterations without a sparse point before polishing
   static constexpr int kPatience = 30;        // iterations without progress before giving up
+  static constexpr double kRounding = 2e-15;  // dual residuals that count as none
   static constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4;
   static constexpr double kAccurate = 1e-9;  // residual of the Newton solve that needs no more
 
@@ -149,7 +154,7 @@ class InteriorPoint {
   std::vector<double> G_, dG_;              // d x outputs: X'Y~ - V
   NewtonVector rhs_, dir_;
   std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_, signed_;
-  double mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
+  double residual_ = 0.0, mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
   int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
   double last_gap_ = std::numeric_limits<double>::infinity();
   double solve_residual_ = 0.0;

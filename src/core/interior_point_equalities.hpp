@@ -16,8 +16,9 @@ class InteriorPoint::Equalities {
     system_.regularisation = 0.0;
   }
 
-  // One damped step that keeps Y positive; false when the system cannot be solved.
-  bool approach(std::vector<double>& Y) {
+  // One damped step that keeps Y positive; returns its length, 0 when the system cannot be solved.
+  // The equalities are linear: a step of length 1 satisfies them up to rounding.
+  double approach(std::vector<double>& Y) {
     NewtonVector rhs, step;
     rhs.resize(Y.size(), o_.n_, system_.n_free());
     for (int i = 0; i < o_.n_; ++i) {
@@ -32,12 +33,12 @@ class InteriorPoint::Equalities {
            rhs.b.data() + system_.free_offset(k), 1);
     }
     system_.assemble(PenaltyBlocks(), nullptr, false, false, ones_.data(), Y.data());
-    if (!system_.factor()) return false;
+    if (!system_.factor()) return 0.0;
     system_.solve(rhs, step);
     o_.exact_row_sums(rhs, step);
     const double length = std::min(1.0, 0.9 * o_.ratio(Y, step.y, 2.0));
     for (std::size_t a = 0; a < Y.size(); ++a) Y[a] += length * step.y[a];
-    return true;
+    return length;
   }
 
  private:

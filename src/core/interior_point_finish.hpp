@@ -80,7 +80,7 @@ inline void InteriorPoint::project_dual() {
   Equalities equalities(*this,
                         std::vector<double>(system_.free_columns(), system_.free_columns() + size));
   for (int round = 0; round < 5; ++round)
-    if (!equalities.approach(best_Y_)) return;
+    if (equalities.approach(best_Y_) == 0.0) return;
 }
 
 inline void InteriorPoint::export_dual(InteriorPointResult& out) const {

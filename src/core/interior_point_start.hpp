@@ -169,8 +169,10 @@ inline std::vector<double> InteriorPoint::flows_across_features(const std::vecto
       Y[ck(k) + i] =
           t_.lambda[i] * (t_.y[i] == k) + 0.9 * centre[static_cast<std::size_t>(i) * K_ + k];
   Equalities equalities(*this, std::move(columns));
-  for (int round = 0; round < 8; ++round)
-    if (!equalities.approach(Y)) break;
+  for (int round = 0; round < 8; ++round) {
+    const double length = equalities.approach(Y);
+    if (length == 0.0 || length == 1.0) break;
+  }
   for (int k = 0; k < K_; ++k) {
     signed_column(Y, k, signed_);
     for (int i = 0; i < n_; ++i) direction[static_cast<std::size_t>(i) * K_ + k] = signed_[i];

@@ -92,7 +92,9 @@ inline void InteriorPoint::direction(double tau, bool corrector) {
     c_[a] = tau - U_[a] * Y_[a] - (corrector ? dU_[a] * dir_.y[a] : 0.0);
     rhs_.y[a] += c_[a] / Y_[a] - rho_[a];
   }
-  solve_residual_ = system_.solve(rhs_, dir_);
+  // A predictor only tells how far to go and what bends; a residual that passes predict() will do.
+  const bool predictor = tau == 0.0 && !corrector;
+  solve_residual_ = system_.solve(rhs_, dir_, predictor ? kAccurate : NewtonSystem::kRefined);
   exact_row_sums(rhs_, dir_);
   dU_.resize(Y_.size());
   for (std::size_t a = 0; a < Y_.size(); ++a) dU_[a] = (c_[a] - U_[a] * dir_.y[a]) / Y_[a];

@@ -125,7 +125,7 @@ inline void InteriorPoint::evaluate() {
   const auto [square, linear] = quadratic_terms(Y_);
   double dual = -(square - linear + 0.5 * tilt_norm_) - conjugate();
   for (std::size_t a = 0; a < Y_.size(); ++a) dual += Y_[a] * r_[a];
-  dual -= infeasibility() + blocks_.shift_value();
+  dual -= infeasibility() + blocks_.shift_value(std::max(kRounding, residual_));
   // As long as no dual value can be trusted, the latest point is the best guess.
   if (!polishing_ && (dual > best_dual_ || !std::isfinite(best_dual_))) {
     best_dual_ = dual;

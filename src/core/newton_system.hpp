@@ -115,19 +115,21 @@ class NewtonSystem {
   // Called between the parts of a factorisation, so that Ctrl-C need not wait for all of them.
   std::function<void()> poll = [] {};
 
+  static constexpr double kRefined = 1e-11;  // relative residual that more steps do not improve
+
   // Returns false when the matrices cannot be factored even with regularisation.
   bool factor() { return feature_side_ ? factor_features() : factor_samples(); }
 
   // Solves by conjugate gradients on the operator itself, preconditioned by the (regularised)
-  // factorisation, which keeps the constraints; usually one or two steps. Returns the relative
-  // residual.
-  double solve(const NewtonVector& rhs, NewtonVector& out) {
+  // factorisation, which keeps the constraints; usually one or two steps, until the relative
+  // residual is at most `target`. Returns that residual.
+  double solve(const NewtonVector& rhs, NewtonVector& out, double target = kRefined) {
     out = rhs;
     solve_once(out);
     best_ = out;
     double now = residual(rhs, out, res_), best = now;
     double rho = 0.0;
-    for (int it = 0; it < kMaxRefinements && best > kRefineTarget; ++it) {
+    for (int it = 0; it < kMaxRefinements && best > target; ++it) {
       trial_ = res_;
       solve_once(trial_);
       const double next = dot(res_.y, trial_.y);
@@ -155,7 +157,6 @@ class NewtonSystem {
 
  private:
   static constexpr int kMaxRefinements = 12;
-  static constexpr double kRefineTarget = 1e-11;
 
   int n_, K_, q_, schur_size_ = 0;
   std::vector<double> F_, gram_, quadratic_columns_;

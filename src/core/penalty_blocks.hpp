@@ -327,12 +327,12 @@ class PenaltyBlocks {
   // What the shifts may be worth at the current weights, for the blocks where G itself must lie in
   // the dual ball (where the penalty has curvature any G will do); unbounded while they are not
   // small.
-  double shift_value() const {
+  double shift_value(double limit) const {
     double total = 0.0;
     for (const Block& b : blocks_) {
       if (b.shape.quad > 0.0) continue;
       for (std::int64_t c = b.begin; c < b.end; ++c) {
-        if (std::fabs(shift[c]) > 2e-15) return kUnbounded;
+        if (std::fabs(shift[c]) > limit) return kUnbounded;
         total += std::fabs(shift[c] * w[c]);
       }
     }

@@ -24,6 +24,8 @@ WARM_LIMIT = 25
 # What a first and a later trial ask of the solver, relative to the tolerance of the certificate.
 SHARP = 0.5
 SHARPER = 1e-3
+# What may be left of the dual's residual without a certificate, relative to the tolerance.
+RESIDUAL = 0.1
 
 
 class InteriorPoint(Solver):
@@ -100,7 +102,7 @@ class InteriorPoint(Solver):
         """Return what the warm or else the cold start came to, if it was the tolerance."""
         with blas_threads(control.n_jobs or 1):
             for trial in takewhile(lambda trial: trial.sharper == SHARP, _trials(start, problem)):
-                raw = self._run(problem, trial, control)
+                raw = self._run(problem, trial, control, residual=RESIDUAL * control.tol)
                 if not raw["converged"]:
                     continue
                 coef, intercept = _coefficients(problem, raw)
@@ -112,13 +114,16 @@ class InteriorPoint(Solver):
     def _limit(self, control: Control) -> int:
         return self.max_iter if control.max_iter is None else control.max_iter
 
-    def _run(self, problem: Problem, trial: _Trial, control: Control) -> dict[str, Any]:
+    def _run(
+        self, problem: Problem, trial: _Trial, control: Control, residual: float = 0.0
+    ) -> dict[str, Any]:
         limit = self._limit(control)
         raw: dict[str, Any] = _core.interior_point(
             **_arguments(problem, trial.start),
             tol=trial.sharper * control.tol,
             max_iter=limit if trial.start is None else min(limit, WARM_LIMIT),
             across_features=trial.across_features,
+            residual=residual,
             callback=progress(self.name, control),
         )
         return raw
