@@ -99,6 +99,7 @@ def check_column_stats(design, B, mass):
     spread = np.average((B - expected) ** 2, axis=0, weights=mass)
     np.testing.assert_allclose(variance, spread, rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(norm2, np.linalg.norm(B, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(design.column_norms(), norm2, rtol=1e-15)
     np.testing.assert_array_equal(maxabs, np.abs(B).max(axis=0, initial=0.0))
 
 
@@ -190,6 +191,7 @@ def test_results_do_not_depend_on_the_users_row_order_to_the_last_bit(storage, s
             "gather_columns": (features,),
             "abs_scores": (np.abs(W[:, 0]),),
             "column_stats": (mass,),
+            "column_norms": (),
         }.items():
             np.testing.assert_array_equal(
                 getattr(plain, method)(*arguments),
@@ -439,11 +441,11 @@ def test_the_users_data_are_not_copied_where_that_is_promised():
     for storage in DENSE:
         design = make_design(STORAGES[storage](A), rows)
         check_against_numpy(design, A[rows])
-        assert design.companion_bytes == A.nbytes < 2**21
-    large = random_matrix(600, 500)
+        assert design.companion_bytes == A.nbytes < 2**22
+    large = random_matrix(1100, 500)
     for storage in DENSE:
-        design = make_design(STORAGES[storage](large), random_rows("permuted", 600))
-        check_against_numpy(design, large[random_rows("permuted", 600)])
+        design = make_design(STORAGES[storage](large), random_rows("permuted", 1100))
+        check_against_numpy(design, large[random_rows("permuted", 1100)])
         assert design.companion_bytes == 0
     csr = make_design(sp.csr_array(A), rows)
     csr.scores(W), csr.transposed(Y), csr.scores_subset(features, W[:4]), csr.column_stats()

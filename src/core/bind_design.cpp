@@ -224,6 +224,15 @@ void bind_summaries(nb::class_<Design>& design) {
   }, nb::arg("mass") = nb::none(),
              "Per feature: mean and variance weighted by mass, Euclidean norm, largest magnitude.");
 
+  design.def("column_norms", [](const Design& X) {
+    Output norm2(X.d());
+    {
+      nb::gil_scoped_release released;
+      X.column_norms(norm2.data());
+    }
+    return norm2.vector();
+  }, "The Euclidean norm of every feature.");
+
   design.def("abs_scores", [](const Design& X, const Vector& w) {
     check_size("w has", length(w), "the design's number of features is", X.d());
     Output out(X.n());

@@ -151,6 +151,9 @@ class Design {
   virtual void column_stats(const double* mass, double* mean, double* variance, double* norm2,
                             double* maxabs) const = 0;
 
+  /// ‖x_j‖₂ of every feature, as column_stats has it, for a tenth of the time.
+  virtual void column_norms(double* norm2) const = 0;
+
   /// out_i = Σ_j |x_ij| w_j, the scale of the rounding error of a score.
   virtual void abs_scores(const double* w, double* out) const = 0;
 

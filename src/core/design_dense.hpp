@@ -2,8 +2,8 @@
 //
 // Blocks of X are gathered into a small double buffer, in canonical order, and multiplied there by
 // BLAS: one pass over the caller's memory, whatever its order and scalar, and no copy of it. Only a
-// matrix of at most 2 MB is gathered once and kept, because there the gathering would double the
-// time of a product.
+// matrix of at most 4 MB is gathered once and kept, because there the gathering would double the
+// time of a product (38 x 7129 gene expressions among them: 0.10 ms instead of 0.24).
 #pragma once
 
 #include <algorithm>
@@ -120,6 +120,21 @@ class DenseDesign final : public Design {
       std::copy(stats[2], stats[2] + count, norm2 + j);
       std::copy(stats[3], stats[3] + count, maxabs + j);
     }
+  }
+
+  void column_norms(double* norm2) const override {
+    std::fill(norm2, norm2 + d(), 0.0);
+    for_each_panel([&](const Panel& panel) {
+      double* sums = norm2 + panel.column;
+      const int64_t outer = ColumnMajor ? panel.columns : panel.rows;
+      const int64_t inner = ColumnMajor ? panel.rows : panel.columns;
+      for (int64_t a = 0; a < outer; ++a)
+        for (int64_t b = 0; b < inner; ++b) {
+          const double x = panel.data[a * inner + b];
+          sums[ColumnMajor ? a : b] += x * x;
+        }
+    });
+    for (int64_t j = 0; j < d(); ++j) norm2[j] = std::sqrt(norm2[j]);
   }
 
   void abs_scores(const double* w, double* out) const override {
@@ -410,7 +425,7 @@ class DenseDesign final : public Design {
     }
   }
 
-  static constexpr int64_t kept_limit = int64_t{1} << 18;
+  static constexpr int64_t kept_limit = int64_t{1} << 19;
 
   const T* values_;
   int64_t stored_rows_;

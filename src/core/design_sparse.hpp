@@ -260,6 +260,12 @@ class SparseDesign final : public Design {
     });
   }
 
+  void column_norms(double* norm2) const override {
+    std::fill(norm2, norm2 + d(), 0.0);
+    for_each_entry([&](int64_t, int64_t j, double x) { norm2[j] += x * x; });
+    for (int64_t j = 0; j < d(); ++j) norm2[j] = std::sqrt(norm2[j]);
+  }
+
   void column_stats(const double* mass, double* mean, double* variance, double* norm2,
                     double* maxabs) const override {
     const auto size = static_cast<std::size_t>(d());

@@ -131,7 +131,7 @@ class InteriorPoint {
   double unit_;
   int n_, K_, outputs_, shift_class_;
   std::int64_t d_;
-  bool quadratic_, across_features_ = true, polishing_ = false;
+  bool quadratic_, across_features_ = true, polishing_ = false, blocked_ = false;
 
   std::vector<double> mean_, free_scale_;
   std::vector<std::int32_t> free_features_;
@@ -145,6 +145,7 @@ class InteriorPoint {
 
   PenaltyBlocks blocks_;
   std::vector<char> in_set_;               // per block of the layout
+  std::vector<std::int64_t> near_;         // blocks outside, near the boundary at a full step
   std::vector<std::int32_t> column_of_;    // per feature: column in Xw_ or -1
   std::vector<std::int32_t> features_;     // per column
   std::vector<double> Xw_, column_scale_;  // gathered, centred, divided by omega; rms / margin unit
@@ -207,8 +208,8 @@ class InteriorPoint {
   void open_working_set();
   bool starts_nonzero(std::int64_t b) const;
   void add_blocks(const std::vector<std::int64_t>& list, bool opening = false);
-  double limit_by_outsiders(double ad, std::vector<std::int64_t>& entering);
-  void collect_near(double threshold, std::vector<std::int64_t>& entering);
+  double limit_by_outsiders(double ad, double near, std::vector<std::int64_t>& entering);
+  void collect_near(double threshold, bool listed, std::vector<std::int64_t>& entering);
 
   // interior_point_values.hpp
   void record(int it);

@@ -166,7 +166,10 @@ inline bool InteriorPoint::iterate(int it) {
     std::tie(ap, ad) = step_lengths();
   }
   std::vector<std::int64_t> entering;
-  if (!quadratic_ && !polishing_) ad = limit_by_outsiders(ad, entering);
+  // While outsiders shorten the steps, the next ones to do so are let in early.
+  const double near = it < 4 || blocked_ ? 0.9 : 0.98, full = ad;
+  if (!quadratic_ && !polishing_) ad = limit_by_outsiders(full, near, entering);
+  blocked_ = ad < full;
   double size = ap + ad;
   for (std::size_t a = 0; a < Y_.size(); ++a) size += std::fabs(dir_.y[a]) + std::fabs(dU_[a]);
   if (!std::isfinite(size)) return false;
@@ -175,7 +178,7 @@ inline bool InteriorPoint::iterate(int it) {
   advance(ap, ad);
   mu_ = average_complementarity();
   if (!quadratic_ && !polishing_) {
-    collect_near(it < 4 ? 0.9 : 0.98, entering);
+    collect_near(near, ad == full, entering);
     add_blocks(entering);
   }
   return true;

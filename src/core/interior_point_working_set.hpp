@@ -91,8 +91,9 @@ inline void InteriorPoint::add_blocks(const std::vector<std::int64_t>& list, boo
 }
 
 // The dual step that keeps the blocks outside the working set inside their ball; those that limit
-// it are told to enter.
-inline double InteriorPoint::limit_by_outsiders(double ad, std::vector<std::int64_t>& entering) {
+// it are told to enter. Blocks near the boundary at the full step are listed on the way.
+inline double InteriorPoint::limit_by_outsiders(double ad, double near,
+                                                std::vector<std::int64_t>& entering) {
   sample_major_.resize(Y_.size());
   for (int i = 0; i < n_; ++i)
     for (int k = 0; k < K_; ++k)
@@ -100,13 +101,16 @@ inline double InteriorPoint::limit_by_outsiders(double ad, std::vector<std::int6
   price(sample_major_.data());
   std::vector<double> g(layout_.largest_block());
   double limit = ad;
-  layout_.scan(G_.data(), dG_.data(), ad, 1.0, [&](std::int64_t b) {
+  near_.clear();
+  layout_.scan(G_.data(), dG_.data(), ad, near, [&](std::int64_t b) {
     if (in_set_[b]) return;
-    entering.push_back(b);
+    near_.push_back(b);
     const auto outside = [&](double step) {
       const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), step, g.data());
       return layout_.shape.exceeds(g.data(), size, 1.0);
     };
+    if (!outside(ad)) return;
+    entering.push_back(b);
     if (!outside(limit)) return;
     double lo = 0.0, hi = limit;
     for (int bis = 0; bis < 40; ++bis) {
@@ -118,11 +122,17 @@ inline double InteriorPoint::limit_by_outsiders(double ad, std::vector<std::int6
   return limit;
 }
 
-inline void InteriorPoint::collect_near(double threshold, std::vector<std::int64_t>& entering) {
+// Adds to `entering` the blocks whose dual norm exceeds the threshold now; `listed`: near_ has them.
+inline void InteriorPoint::collect_near(double threshold, bool listed,
+                                        std::vector<std::int64_t>& entering) {
   std::vector<double> g(layout_.largest_block());
-  layout_.scan(G_.data(), nullptr, 0.0, threshold, [&](std::int64_t b) {
-    if (!in_set_[b]) entering.push_back(b);
-  });
+  if (listed) {
+    entering.insert(entering.end(), near_.begin(), near_.end());
+  } else {
+    layout_.scan(G_.data(), nullptr, 0.0, threshold, [&](std::int64_t b) {
+      if (!in_set_[b]) entering.push_back(b);
+    });
+  }
   std::sort(entering.begin(), entering.end());
   entering.erase(std::unique(entering.begin(), entering.end()), entering.end());
   // A poor direction may drive very many blocks to the boundary at once; the worst come first.

@@ -166,7 +166,8 @@ class NewtonSystem {
   FeatureElimination features_;
   bool feature_side_ = false;
   std::vector<double> C_;  // Schur complement, lower triangle
-  std::vector<double> inverse_, coupled_, scaled_, solved_free_, shared_diag_;
+  std::vector<double> inverse_, factor_inverse_, half_, coupled_, scaled_, solved_free_,
+      shared_diag_;
   double curvature_scale_ = 0.0;  // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<std::int64_t>> class_coords_;
   std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
@@ -371,6 +372,7 @@ class NewtonSystem {
   bool factor_samples();
   bool factor_class(int k);
   void add_inverse(int k);
+  void invert_factor(const double* L, int first, int last, double* T);
   void add_free_terms(int k);
   void add_free_terms_diagonal(int k);
   void store_free_terms(int k);

@@ -68,6 +68,18 @@ struct BlockShape {
     return true;
   }
 
+  // The dual norm of g can exceed theta only if the sum of term(g_c, theta) is at least this.
+  double least_sum(double theta) const {
+    const bool linear = kind == BlockKind::absolute || kind == BlockKind::maximum;
+    return linear ? theta * l1 : theta * l2 * theta * l2;
+  }
+  double term(double g, double theta) const {
+    const double a = std::fabs(g);
+    if (kind == BlockKind::absolute || kind == BlockKind::maximum) return a;
+    const double e = kind == BlockKind::sparse ? std::max(a - theta * l1, 0.0) : a;
+    return e * e;
+  }
+
   // The dual norm of g by bisection on `exceeds`; accurate to 1e-12, used where a few blocks
   // matter.
   double dual_norm(const double* g, std::int64_t size) const {

@@ -30,6 +30,7 @@ class PenaltyLayout {
       if (omega[j] > 0.0) ++offsets_[(grouped_ ? groups[j] : j) + 1];
     for (std::int64_t g = 0; g < n_groups; ++g) offsets_[g + 1] += offsets_[g];
     members_.resize(offsets_[n_groups]);
+    if (grouped_) group_.assign(groups, groups + d);
     std::vector<std::int64_t> fill(offsets_.begin(), offsets_.end() - 1);
     for (std::int64_t j = 0; j < d; ++j)
       if (omega[j] > 0.0) members_[fill[grouped_ ? groups[j] : j]++] = static_cast<std::int32_t>(j);
@@ -73,8 +74,9 @@ class PenaltyLayout {
     return size;
   }
 
-  // Calls visit(b) for every block whose dual norm at (G + step*dG)/omega exceeds theta. The two
-  // commonest layouts, single coordinates and rows of all outputs, are read straight through.
+  // Calls visit(b) for every block whose dual norm at (G + step*dG)/omega exceeds theta. G is read
+  // straight through: whatever the norm, it exceeds theta only where a sum over the coordinates
+  // does, and the few blocks of which that cannot be ruled out are looked at one by one.
   template <class Visit>
   void scan(const double* G, const double* dG, double step, double theta, Visit visit) const {
     const auto d = static_cast<std::int64_t>(inv_omega.size());
@@ -86,15 +88,18 @@ class PenaltyLayout {
             visit(j * outputs_ + o);
       return;
     }
+    sums_.assign(static_cast<std::size_t>(n_blocks()), 0.0);
+    for (std::int64_t j = 0; j < d; ++j) {
+      if (!(inv_omega[j] > 0.0)) continue;
+      double* sum = sums_.data() + group_[j] * (joint ? 1 : outputs_);
+      for (std::int64_t o = 0; o < outputs_; ++o)
+        sum[joint ? 0 : o] += shape.term(value(j * outputs_ + o) * inv_omega[j], theta);
+    }
     std::vector<double> g(largest_);
+    const double below = shape.least_sum(theta) * (1.0 - 1e-9);
     for (std::int64_t b = 0; b < n_blocks(); ++b) {
-      std::int64_t size = 0;
-      if (joint && offsets_[b + 1] - offsets_[b] == 1) {
-        const std::int64_t j = members_[offsets_[b]];
-        for (; size < outputs_; ++size) g[size] = value(j * outputs_ + size) * inv_omega[j];
-      } else {
-        size = values(b, G, dG, step, g.data());
-      }
+      if (sums_[b] < below) continue;
+      const std::int64_t size = values(b, G, dG, step, g.data());
       if (size > 0 && shape.exceeds(g.data(), size, theta)) visit(b);
     }
   }
@@ -103,7 +108,8 @@ class PenaltyLayout {
   std::int64_t outputs_, largest_ = 0;
   bool grouped_;
   std::vector<std::int64_t> offsets_;
-  std::vector<std::int32_t> members_;
+  std::vector<std::int32_t> members_, group_;
+  mutable std::vector<double> sums_;  // per block, while scan() runs
 
  public:
   std::vector<double> inv_omega;

@@ -35,6 +35,9 @@ class DesignLike(Protocol):
     def abs_scores(self, w: Floats, /) -> Floats:
         """|X| w for w of shape (d,)."""
 
+    def column_norms(self) -> Floats:
+        """Euclidean norm of each column."""
+
     def column_stats(self, mass: Floats, /) -> Any:
         """Mean, variance (weighted by mass), Euclidean norm, largest absolute value."""
 
@@ -294,7 +297,7 @@ class Problem:
     @cached_property
     def column_norms(self) -> Floats:
         """Euclidean norm of each column, for the rounding error of products."""
-        return np.asarray(self.design.column_stats(self.mass)[2], dtype=np.float64)
+        return np.asarray(self.design.column_norms(), dtype=np.float64)
 
     @cached_property
     def column_dual_norm(self) -> float:
