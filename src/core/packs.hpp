@@ -1,7 +1,9 @@
 // Four doubles or eight floats at a time, and the dispatch of hot loops on the processor at hand.
 //
-// The packs are GCC's and clang's vector types, which compile for any instruction set. Products and
-// sums are lane by lane and never contracted, so the results do not depend on the instruction set.
+// The packs are GCC's and clang's vector types, which compile for any instruction set; other
+// compilers get plain arrays with the same operations in the same order (SPARSVM_PLAIN_PACKS asks for
+// them anywhere). Products and sums are lane by lane and never contracted, so the results do not
+// depend on the instruction set.
 // Functions marked SPARSVM_CLONED must not be templates; what they call must be SPARSVM_INLINE.
 #pragma once
 
@@ -24,7 +26,7 @@
 
 namespace sparsvm {
 
-#if defined(__GNUC__)
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(SPARSVM_PLAIN_PACKS)
 
 using Pack = double __attribute__((vector_size(32)));
 using PackBits = std::int64_t __attribute__((vector_size(32)));
@@ -42,11 +44,90 @@ SPARSVM_INLINE void keep_positive(Pack& v) { v = v > 0.0 ? v : Pack{}; }
 
 SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) { v = v > other ? v : other; }
 
+/// v <- v times 2 to the integer in the low bits of `shifted`, which are moved into the exponent.
+SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
+  v *= reinterpret_cast<Pack>((reinterpret_cast<PackBits>(shifted) + 1023) << 52);
+}
+
+#else
+
+/// N numbers; every operation goes lane by lane, a scalar standing for all lanes alike.
+template <typename T, int N>
+struct Lanes {
+  T lane[N] = {};
+
+  SPARSVM_INLINE T operator[](int k) const { return lane[k]; }
+
+  template <typename Operation>
+  SPARSVM_INLINE static Lanes of(Operation operation) {
+    Lanes out;
+    for (int k = 0; k < N; ++k) out.lane[k] = operation(k);
+    return out;
+  }
+
+  friend SPARSVM_INLINE Lanes operator+(const Lanes& a, const Lanes& b) {
+    return of([&](int k) { return a.lane[k] + b.lane[k]; });
+  }
+  friend SPARSVM_INLINE Lanes operator+(const Lanes& a, T b) {
+    return of([&](int k) { return a.lane[k] + b; });
+  }
+  friend SPARSVM_INLINE Lanes operator-(const Lanes& a, const Lanes& b) {
+    return of([&](int k) { return a.lane[k] - b.lane[k]; });
+  }
+  friend SPARSVM_INLINE Lanes operator-(const Lanes& a, T b) {
+    return of([&](int k) { return a.lane[k] - b; });
+  }
+  friend SPARSVM_INLINE Lanes operator*(const Lanes& a, const Lanes& b) {
+    return of([&](int k) { return a.lane[k] * b.lane[k]; });
+  }
+  friend SPARSVM_INLINE Lanes operator*(const Lanes& a, T b) {
+    return of([&](int k) { return a.lane[k] * b; });
+  }
+  friend SPARSVM_INLINE Lanes operator*(T a, const Lanes& b) { return b * a; }
+  SPARSVM_INLINE Lanes& operator+=(const Lanes& other) { return *this = *this + other; }
+  SPARSVM_INLINE Lanes& operator*=(T factor) { return *this = *this * factor; }
+};
+
+using Pack = Lanes<double, 4>;
+using PackF = Lanes<float, 8>;
+
+template <typename P, typename T>
+SPARSVM_INLINE P load_pack(const T* from) {
+  P out;
+  std::memcpy(out.lane, from, sizeof(out.lane));
+  return out;
+}
+
+#define SPARSVM_LOAD(pointer) (::sparsvm::load_pack<::sparsvm::Pack>(pointer))
+#define SPARSVM_STORE(pointer, value) \
+  (std::memcpy((pointer), ::sparsvm::Pack(value).lane, sizeof(::sparsvm::Pack)))
+#define SPARSVM_LOADF(pointer) (::sparsvm::load_pack<::sparsvm::PackF>(pointer))
+#define SPARSVM_STOREF(pointer, value) \
+  (std::memcpy((pointer), ::sparsvm::PackF(value).lane, sizeof(::sparsvm::PackF)))
+
+SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) {
+  v = Pack::of([&](int k) { return v.lane[k] > other.lane[k] ? v.lane[k] : other.lane[k]; });
+}
+
+SPARSVM_INLINE void keep_positive(Pack& v) { keep_larger(v, Pack{}); }
+
+SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
+  for (int k = 0; k < 4; ++k) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &shifted.lane[k], sizeof(bits));
+    bits = (bits + 1023) << 52;
+    double power;
+    std::memcpy(&power, &bits, sizeof(power));
+    v.lane[k] *= power;
+  }
+}
+
+#endif
+
 /// v <- exp(v) for v <= 0, to about one unit in the last place; below -700 it stays exp(-700).
 SPARSVM_INLINE void exponentiate(Pack& v) {
   constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
-  const Pack low = Pack{} - 700.0;
-  v = v > low ? v : low;
+  keep_larger(v, Pack{} - 700.0);
   const Pack shifted = v * 1.4426950408889634 + magic;
   const Pack whole = shifted - magic;
   const Pack f = (v - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10;
@@ -62,14 +143,9 @@ SPARSVM_INLINE void exponentiate(Pack& v) {
   sum = sum * f + 0.5;
   sum = sum * f + 1.0;
   sum = sum * f + 1.0;
-  // The low bits of `shifted` are the integer; moved into the exponent they are the power of two.
-  const PackBits power = (reinterpret_cast<PackBits>(shifted) + 1023) << 52;
-  v = sum * reinterpret_cast<Pack>(power);
+  scale_by_power(sum, shifted);
+  v = sum;
 }
-
-#else
-#error "sparsvm's native code needs the vector types of GCC or clang (on Windows: clang-cl)."
-#endif
 
 SPARSVM_INLINE double sum_of(const Pack& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 
