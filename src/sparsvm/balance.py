@@ -133,7 +133,9 @@ def free_columns(problem: Problem) -> Floats:
 def _class_flows(flows: Floats, y: NDArray[np.integer], n_classes: int) -> Floats:
     """Sum the flows of each true class: entry (z, k) is the flow from class z to class k."""
     order = np.argsort(y, kind="stable")
-    present, starts = np.unique(y[order], return_index=True)
+    counts = np.bincount(y, minlength=n_classes)
+    present = np.flatnonzero(counts)
+    starts = (np.cumsum(counts) - counts)[present]
     total = np.zeros((n_classes, n_classes))
     # Contiguous rows make reduceat sum pairwise, which keeps the residual at rounding level.
     total[present] = np.add.reduceat(np.ascontiguousarray(flows[order].T), starts, axis=1).T

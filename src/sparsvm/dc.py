@@ -15,6 +15,7 @@ loss turns the samples it gives up into samples of their runner-up class
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -42,28 +43,20 @@ def tangent(problem: Problem, W: Floats, b: Floats, scores: Floats | None = None
 
     ``scores`` saves their computation where they are known.
     """
-    touching, scale = problem, 1.0
+    changes: dict[str, Any] = {}
+    offset, scale = problem.offset, 1.0
     if isinstance(problem.loss, Ramp):
         scale = problem.loss.checked_mu()
         scores = problem.scores(W, b) if scores is None else scores
         labels, margins, constants = problem.loss.majorant(scores, problem.y, problem.margins())
-        touching = replace(
-            problem,
-            loss=Hinge(),
-            y=labels,
-            margin_matrix=margins,
-            # The convex part of a ramp is 1/mu times a hinge, so everything else counts mu times.
-            alpha=scale * problem.alpha,
-            offset=scale * (problem.offset + float(np.sum(problem.mass * constants))),
-        )
+        changes.update(loss=Hinge(), y=labels, margin_matrix=margins)
+        offset += float(np.sum(problem.mass * constants))
     if not problem.penalty.convex:
         tilt, constant = problem.penalty.concave_slope(W)
-        touching = replace(
-            touching,
-            penalty=problem.penalty.convex_part(),
-            tilt=tilt if tilt.any() else None,
-            offset=touching.offset - touching.alpha * constant,
-        )
+        changes.update(penalty=problem.penalty.convex_part(), tilt=tilt if tilt.any() else None)
+        offset -= problem.alpha * constant
+    # The convex part of a ramp is 1/mu times a hinge, so everything else counts mu times.
+    touching = replace(problem, alpha=scale * problem.alpha, offset=scale * offset, **changes)
     # The design is the same, so what was computed of it need not be computed again.
     vars(touching)["column_norms"] = problem.column_norms
     return Tangent(touching, scale)

@@ -196,8 +196,10 @@ class PenaltyTerms:
         For l0 :math:`a \sum_g \|Z_g\|_2`, for capped_l1 :math:`\sum_g \|Z_g\|_2`: l1 where
         every group is one coefficient, otherwise l1/l2.
         """
-        if self.convex:
-            return self
+        return self if self.convex else self._convex_part
+
+    @cached_property
+    def _convex_part(self) -> PenaltyTerms:
         single = self.n_groups == self.d and (self.per_class or self.n_outputs == 1)
         return replace(
             self,
@@ -216,6 +218,8 @@ class PenaltyTerms:
         :math:`a(1 - e^{-at})` for l0; :math:`\max(0, t - a)` and 1 for capped_l1 where
         :math:`t \ge a`, otherwise 0.
         """
+        if not np.any(W):
+            return np.zeros((self.n_outputs, self.d)), 0.0
         norms = self.group_norms(W).reshape(-1)
         if self.kind == "l0":
             decay = np.expm1(-self.shape * norms)
