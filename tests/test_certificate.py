@@ -7,6 +7,7 @@ problems less accurately than that), and never is the optimum outside [dual, pri
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import problems
 from reference import certificate as naive
@@ -16,7 +17,7 @@ from sparsvm.certificate import repaired_flows
 from sparsvm.dc import tangent
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge, Ramp
-from sparsvm.penalties import L1, L2, CappedL1
+from sparsvm.penalties import L1, L2, CappedL1, as_penalty
 from sparsvm.problem import Control, History, Problem, Solution
 
 PER_FAMILY = 24
@@ -332,3 +333,35 @@ def test_repeating_a_sample_equals_doubling_its_weight():
     assert weighted.certificate(W, b, dual).dual_objective == pytest.approx(
         repeated.certificate(W, b, split).dual_objective, rel=1e-12
     )
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2", "l1/linf", "sparse_group"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_sparse_data_certified_by_blocks_of_features_give_the_bound_of_dense_data(
+    penalty, n_classes, monkeypatch
+):
+    monkeypatch.setattr("sparsvm.dual_slope.BLOCK", 17)
+    rng = np.random.default_rng(n_classes)
+    X = rng.standard_normal((30, 41)) * (rng.random((30, 41)) < 0.3)
+    y = rng.integers(0, n_classes, 30).astype(np.int32)
+    outputs = 1 if n_classes == 2 else n_classes
+    certificates = []
+    W = rng.standard_normal((outputs, 41)) * (np.arange(41) % 9 == 0)
+    for data in (X, csr_array(X)):
+        problem = Problem(
+            design=make_design(data),
+            y=y,
+            mass=np.full(30, 1.0 / 30.0),
+            cost=Hinge().cost_matrix(n_classes),
+            n_classes=n_classes,
+            alpha=0.02,
+            loss=Hinge(),
+            penalty=as_penalty(penalty).resolve(41, outputs, None),
+        )
+        dual = simplex(problem, np.random.default_rng(0))
+        certificates.append(problem.certificate(W, np.zeros(outputs), dual))
+    dense, sparse = certificates
+    assert 0.0 < dense.dual_objective < dense.objective
+    assert sparse.dual_objective == pytest.approx(dense.dual_objective, rel=1e-12)
+    assert sparse.objective == pytest.approx(dense.objective, rel=1e-12)
+    assert sparse.floor == pytest.approx(dense.floor, rel=1e-12)

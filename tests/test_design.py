@@ -74,6 +74,9 @@ def check_against_numpy(design, B, seed=2):
         assert gathered.flags.f_contiguous
         np.testing.assert_array_equal(gathered, subset)
         np.testing.assert_allclose(design.transposed_subset(features, Y), subset.T @ Y, **close)
+        for first, last in ((0, d), (d // 3, d - d // 4), (d, d)):
+            part = design.transposed_range(first, last, Y_sparse)
+            np.testing.assert_allclose(part, B[:, first:last].T @ Y_sparse, **close)
         # A companion may exist by now; it must not change a bit.
         np.testing.assert_array_equal(design.scores_subset(features, Wm), before)
 
@@ -361,6 +364,7 @@ def test_wrong_sizes_are_errors_that_name_both(storage):
     for call in (
         lambda: design.transposed(np.ones((6, 2))),
         lambda: design.transposed_subset(two, np.ones((6, 2))),
+        lambda: design.transposed_range(0, 2, np.ones((6, 2))),
         lambda: design.column_stats(np.ones(6)),
     ):
         with pytest.raises(ValueError, match=r"length 6 .*number of samples is 7"):
@@ -449,6 +453,7 @@ def test_the_users_data_are_not_copied_where_that_is_promised():
         assert design.companion_bytes == 0
     csr = make_design(sp.csr_array(A), rows)
     csr.scores(W), csr.transposed(Y), csr.scores_subset(features, W[:4]), csr.column_stats()
+    csr.transposed_range(3, 9, Y)
     csr.scores_samples(rows, W), csr.transposed_samples(rows, Y), csr.abs_scores(W[:, 0])
     assert csr.companion_bytes == 0
     csr.gather_columns(features)
@@ -460,6 +465,13 @@ def test_the_users_data_are_not_copied_where_that_is_promised():
     assert csc.companion_bytes == 0
     csc.scores_samples(rows, W)
     assert csc.companion_bytes == 12 * entries + 8 * 51
+
+
+@pytest.mark.parametrize("first, last", [(-1, 2), (3, 2), (0, 6)])
+def test_ranges_that_do_not_lie_within_the_features_are_errors(first, last):
+    design = make_design(random_matrix(4, 5))
+    with pytest.raises(ValueError, match=rf"{first} ... {last} does not lie within the 5 features"):
+        design.transposed_range(first, last, np.ones((4, 1)))
 
 
 @pytest.mark.parametrize("storage", ALL)

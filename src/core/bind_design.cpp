@@ -196,6 +196,18 @@ void bind_products(nb::class_<Design>& design) {
     });
   }, nb::arg("features"), nb::arg("Y"), "X[:, features].T @ Y, Y of shape (n, K).");
 
+  design.def("transposed_range", [](const Design& X, int64_t first, int64_t last, const Matrix& Y) {
+    if (first < 0 || last < first || last > X.d()) {
+      throw std::invalid_argument("The range " + std::to_string(first) + " ... " +
+                                  std::to_string(last) + " does not lie within the " +
+                                  std::to_string(X.d()) + " features of the design.");
+    }
+    check_size("Y has", rows(Y), "the design's number of samples is", X.n());
+    return computed(last - first, columns(Y), false, [&](double* out) {
+      X.transposed_range(first, last, Y.data(), columns(Y), out);
+    });
+  }, nb::arg("first"), nb::arg("last"), nb::arg("Y"), "X[:, first:last].T @ Y, Y of shape (n, K).");
+
   design.def("transposed_samples", [](const Design& X, const Samples& samples, const Matrix& Y) {
     check_samples(X, samples);
     check_size("Y has", rows(Y), "the number of listed samples is", length(samples));

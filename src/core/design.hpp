@@ -18,6 +18,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -141,6 +142,13 @@ class Design {
   /// G (m x K) = X[:, features]ᵀ Y.
   virtual void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
                                  double* G) const = 0;
+  /// G ((last − first) x K) = X[:, first:last]ᵀ Y. No companion is built for it.
+  virtual void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K,
+                                double* G) const {
+    std::vector<int32_t> features(static_cast<std::size_t>(last - first));
+    std::iota(features.begin(), features.end(), static_cast<int32_t>(first));
+    transposed_subset(features.data(), last - first, Y, K, G);
+  }
   /// G (d x K) = X[samples]ᵀ Ys, with Ys count x K, one row for each listed sample.
   virtual void transposed_samples(const int64_t* samples, int64_t count, const double* Ys,
                                   int64_t K, double* G) const = 0;

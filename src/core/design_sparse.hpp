@@ -253,6 +253,29 @@ class SparseDesign final : public Design {
     detail::gather_product(by_column(), {majors.data(), m}, Y, K, G);
   }
 
+  void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K,
+                        double* G) const override {
+    if (by_columns_) {
+      std::vector<int64_t> majors(static_cast<std::size_t>(last - first));
+      std::iota(majors.begin(), majors.end(), first);
+      detail::gather_product(by_column(), {majors.data(), last - first}, Y, K, G);
+      return;
+    }
+    std::fill(G, G + (last - first) * K, 0.0);
+    const RowMap map = row_map();
+    for (int64_t i = 0; i < map.n; ++i) {
+      if (detail::all_zero(Y + i * K, K)) continue;
+      const int64_t r = map(i);
+      const int32_t* end = given_.indices + given_.indptr[r + 1];
+      const int32_t* at =
+          std::lower_bound(given_.indices + given_.indptr[r], end, static_cast<int32_t>(first));
+      for (; at < end && *at < last; ++at) {
+        const double x = static_cast<double>(given_.values[at - given_.indices]);
+        detail::add_scaled(x, Y + i * K, G + (*at - first) * K, K);
+      }
+    }
+  }
+
   void transposed_samples(const int64_t* samples, int64_t count, const double* Ys, int64_t K,
                           double* G) const override {
     with_rows_of(samples, count, [&](const Compressed<T>& rows, RowMap map) {

@@ -118,6 +118,37 @@ class SdcaSamples {
     }
   }
 
+  /// Ỹ, n x outputs.
+  void sign_dual(std::vector<double>& out) const {
+    out.resize(size(n_ * outputs_));
+    for (int64_t i = 0; i < n_; ++i) {
+      if (outputs_ == 1) {
+        out[i] = signed_one(i);
+        continue;
+      }
+      const double* Y = dual_.data() + i * K_;
+      double* to = out.data() + i * K_;
+      double sum = 0.0;
+      for (int64_t k = 0; k < K_; ++k) {
+        to[k] = Y[k];
+        if (k != problem_.y[i]) sum += Y[k];
+      }
+      to[problem_.y[i]] = -sum;
+    }
+  }
+
+  /// Subtract the pull XᵀỸ from features just taken.
+  void pull_features(const std::vector<double>& signed_dual) {
+    with_rows([&](auto& rows) {
+      for (int64_t i = 0; i < n_; ++i) {
+        const double* y = signed_dual.data() + i * outputs_;
+        if (detail::all_zero(y, outputs_)) continue;
+        const auto row = rows(i);
+        features_.subtract(row.x, row.index, row.count, y);
+      }
+    });
+  }
+
   /// Ỹ_i1 of two classes.
   double signed_one(int64_t i) const {
     return problem_.y[i] == 1 ? -dual_[2 * i] : dual_[2 * i + 1];

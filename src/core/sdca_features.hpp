@@ -79,9 +79,10 @@ class SdcaFeatures {
   const std::vector<double>& center() const { return center_; }
   const double* gain() const { return gain_.data(); }
 
-  /// Take up the given features (ascending) with centre C and pull T − G, both m x outputs.
-  void reset(std::vector<int32_t> features, std::vector<double> center,
-             const std::vector<double>& pull, double inverse_sigma) {
+  /// Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
+  /// pull of the dual is to be subtracted, and `refresh` called. The tilt is of all d features.
+  void take(std::vector<int32_t> features, std::vector<double> center, const double* tilt,
+            double inverse_sigma) {
     features_ = std::move(features);
     center_ = std::move(center);
     m_ = std::ssize(features_);
@@ -96,12 +97,25 @@ class SdcaFeatures {
     }
     shrinks_ = share > 0.0;
     V_.resize(size(m_ * K_));
-    for (int64_t j = 0; j < m_; ++j)
-      for (int64_t k = j * K_; k < (j + 1) * K_; ++k) V_[k] = anchor_[j] * center_[k] + pull[k];
+    for (int64_t j = 0; j < m_; ++j) {
+      for (int64_t k = 0; k < K_; ++k) {
+        const double own = tilt ? tilt[features_[j] * K_ + k] : 0.0;
+        V_[j * K_ + k] = anchor_[j] * center_[j * K_ + k] + own;
+      }
+    }
     scratch_.reserve(K_);
     row_.resize(size(K_));
     if (map_ == SdcaMap::groups) reset_groups();
-    refresh();
+  }
+
+  /// V −= x yᵀ with all outputs, before `refresh`.
+  template <typename T>
+  void subtract(const T* x, const int32_t* index, int64_t count, const double* y) {
+    for (int64_t e = 0; e < count; ++e) {
+      double* v = V_.data() + index[e] * K_;
+      const double weight = static_cast<double>(x[e]);
+      for (int64_t k = 0; k < K_; ++k) v[k] -= weight * y[k];
+    }
   }
 
   /// Recompute what updates maintain only up to rounding or as bounds.

@@ -1,4 +1,4 @@
-// Pricing of all features by the dual, the choice of the working set, and the driver of sdca.hpp.
+// The choice of the working set by the prices of all features, and the driver of sdca.hpp.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "monitor.hpp"
-#include "penalty_layout.hpp"
 #include "sdca.hpp"
+#include "sdca_prices.hpp"
 
 namespace sparsvm {
 
@@ -30,10 +30,7 @@ class Sdca {
   Sdca(const SdcaProblem& problem, const SdcaOptions& options)
       : problem_(problem), options_(options), n_(problem.design->n()), d_(problem.design->d()),
         K_(problem.classes), outputs_(problem.outputs()), features_(problem.penalty),
-        samples_(problem_, features_, options),
-        layout_(problem.penalty.kind, problem.penalty.l1_ratio, problem.penalty.groups,
-                problem.penalty.grouped() ? problem.penalty.n_groups : d_,
-                problem.penalty.per_class, problem.penalty.omega, d_, outputs_),
+        samples_(problem_, features_, options), prices_(problem),
         intercept_(static_cast<std::size_t>(outputs_)) {
     inner_ = options.sweeps;
     choose_reading();
@@ -106,10 +103,6 @@ class Sdca {
   }
 
   bool norm_penalty() const { return problem_.penalty.quad() == 0.0; }
-  /// A penalty whose dual says which features are zero.
-  bool sparse_penalty() const {
-    return problem_.penalty.grouped() || problem_.penalty.ratio() > 0.0;
-  }
   double omega(int64_t j) const { return problem_.penalty.omega[j]; }
 
   void remember(int64_t j, const double* w) {
@@ -150,12 +143,7 @@ class Sdca {
     if (norm_penalty()) {
       if (values_.norm > 1.0) epsilon = 1.0 / values_.norm;
     } else {
-      double squares = 0.0;
-      for (int64_t j = 0; j < d_; ++j)
-        for (int64_t k = 0; k < outputs_; ++k) {
-          const double u = pull_[j * outputs_ + k] / omega(j);
-          squares += u * u;
-        }
+      const double squares = prices_.squares();
       const double gain = margin_value();
       if (squares > gain) epsilon = gain / squares;
     }
@@ -169,67 +157,34 @@ class Sdca {
     return sum;
   }
 
-  /// pull = T − XᵀỸ of all features, and the dual norm of every group in units of its bound.
   void price() {
-    std::vector<double> signed_dual(static_cast<std::size_t>(n_ * outputs_));
-    for (int64_t i = 0; i < n_; ++i) {
-      if (outputs_ == 1) {
-        signed_dual[i] = samples_.signed_one(i);
-        continue;
-      }
-      double* out = signed_dual.data() + i * K_;
-      const double* Y = samples_.dual().data() + i * K_;
-      double sum = 0.0;
-      for (int64_t k = 0; k < K_; ++k) {
-        out[k] = Y[k];
-        if (k != problem_.y[i]) sum += Y[k];
-      }
-      out[problem_.y[i]] = -sum;
-    }
-    pull_.resize(static_cast<std::size_t>(d_ * outputs_));
-    problem_.design->transposed(signed_dual.data(), outputs_, pull_.data());
-    for (int64_t e = 0; e < std::ssize(pull_); ++e)
-      pull_[e] = (problem_.tilt ? problem_.tilt[e] : 0.0) - pull_[e];
-    norms_.clear();
-    values_.norm = 0.0;
-    if (!sparse_penalty()) return;
-    const int64_t copies = layout_.joint ? 1 : outputs_, units = layout_.n_blocks() / copies;
-    norms_.assign(static_cast<std::size_t>(units), 0.0);
-    std::vector<double> block(static_cast<std::size_t>(layout_.largest_block()));
-    for (int64_t b = 0; b < layout_.n_blocks(); ++b) {
-      const int64_t size = layout_.values(b, pull_.data(), nullptr, 0.0, block.data());
-      if (size == 0) continue;
-      double& norm = norms_[b / copies];
-      norm = std::max(norm, layout_.shape.dual_norm(block.data(), size));
-    }
-    for (const double norm : norms_) values_.norm = std::max(values_.norm, norm);
-  }
-
-  int64_t unit_of(int64_t j) const {
-    return problem_.penalty.grouped() ? problem_.penalty.groups[j] : j;
+    samples_.sign_dual(signed_dual_);
+    prices_.find(signed_dual_);
+    values_.norm = prices_.largest();
   }
 
   /// Used ∪ tight ∪ the best of the rest: at least 200, n/20 and twice the used features.
   std::vector<int32_t> working_features() const {
     std::vector<int32_t> out;
-    if (!sparse_penalty()) {
+    if (!prices_.selects()) {
       out.resize(static_cast<std::size_t>(d_));
       std::iota(out.begin(), out.end(), 0);
       return out;
     }
-    std::vector<unsigned char> take(norms_.size(), 0);
-    std::vector<int64_t> width(norms_.size(), 0);
-    for (int64_t j = 0; j < d_; ++j) ++width[unit_of(j)];
+    const std::vector<double>& norms = prices_.norms();
+    std::vector<unsigned char> take(norms.size(), 0);
+    std::vector<int64_t> width(norms.size(), 0);
+    for (int64_t j = 0; j < d_; ++j) ++width[prices_.unit_of(j)];
     int64_t used = 0;
     for (std::size_t a = 0; a < center_.size(); a += static_cast<std::size_t>(outputs_), ++used)
-      take[unit_of(center_[a].first)] = 1;
+      take[prices_.unit_of(center_[a].first)] = 1;
     for (std::size_t u = 0; u < take.size(); ++u)
-      if (norms_[u] >= 0.999 && norms_[u] <= 1.001) take[u] = 1;
+      if (norms[u] >= 0.999 && norms[u] <= 1.001) take[u] = 1;
     std::vector<int32_t> rest;
     for (std::size_t u = 0; u < take.size(); ++u)
       if (!take[u] && width[u] > 0) rest.push_back(static_cast<int32_t>(u));
     std::stable_sort(rest.begin(), rest.end(),
-                     [&](int32_t a, int32_t b) { return norms_[a] > norms_[b]; });
+                     [&](int32_t a, int32_t b) { return norms[a] > norms[b]; });
     int64_t room = std::max({int64_t{200}, n_ / 20, 2 * used});
     for (const int32_t u : rest) {
       if (room <= 0) break;
@@ -237,7 +192,7 @@ class Sdca {
       room -= width[u];
     }
     for (int64_t j = 0; j < d_; ++j)
-      if (take[unit_of(j)]) out.push_back(static_cast<int32_t>(j));
+      if (take[prices_.unit_of(j)]) out.push_back(static_cast<int32_t>(j));
     return out;
   }
 
@@ -259,21 +214,18 @@ class Sdca {
   void rebuild() {
     std::vector<int32_t> list = working_features();
     std::vector<double> center(list.size() * static_cast<std::size_t>(outputs_), 0.0);
-    std::vector<double> pull(center.size());
     std::vector<int32_t> place(static_cast<std::size_t>(d_), -1);
-    for (std::size_t a = 0; a < list.size(); ++a) {
-      place[list[a]] = static_cast<int32_t>(a);
-      std::copy_n(pull_.data() + list[a] * outputs_, outputs_,
-                  pull.data() + static_cast<int64_t>(a) * outputs_);
-    }
+    for (std::size_t a = 0; a < list.size(); ++a) place[list[a]] = static_cast<int32_t>(a);
     for (std::size_t a = 0; a < center_.size(); ++a) {
       const int64_t at = place[center_[a].first];
       center[at * outputs_ + static_cast<int64_t>(a) % outputs_] = center_[a].second;
     }
     const bool same = list == features_.features();
     const double inverse = norm_penalty() ? 1.0 / sigma_ : 0.0;
-    features_.reset(std::move(list), std::move(center), pull, inverse);
+    features_.take(std::move(list), std::move(center), problem_.tilt, inverse);
     if (!same) samples_.take_features(compress_);
+    samples_.pull_features(signed_dual_);
+    features_.refresh();
     samples_.prepare(intercept_, sigma_b_);
   }
 
@@ -308,14 +260,14 @@ class Sdca {
     now.norm = values_.norm;
     double inside = 0.0;
     for (const int32_t j : features_.features())
-      if (sparse_penalty()) inside = std::max(inside, norms_[unit_of(j)]);
+      if (prices_.selects()) inside = std::max(inside, prices_.norms()[prices_.unit_of(j)]);
     if (problem_.intercept) now.intercept = gain * imbalance() * leverage();
     if (norm_penalty()) {
       now.scaling = inside > 1.0 ? gain * (1.0 - 1.0 / inside) : 0.0;
       now.dual = now.norm > 1.0 ? gain / now.norm : gain;
       now.features = std::abs(move_);
     } else {
-      now.dual = gain - conjugate();
+      now.dual = gain - prices_.conjugate();
     }
     now.dual -= now.intercept;
     values_ = now;
@@ -353,19 +305,6 @@ class Sdca {
     double most = 0.0;
     for (int64_t j = 0; j < d_; ++j) most = std::max(most, std::abs(G[j]) / omega(j));
     return std::max(1.0, 2.0 * most / static_cast<double>(K_));
-  }
-
-  /// g*(T − G) of the penalties with a squared part.
-  double conjugate() const {
-    const double ratio = problem_.penalty.ratio();
-    double sum = 0.0;
-    for (int64_t j = 0; j < d_; ++j) {
-      for (int64_t k = 0; k < outputs_; ++k) {
-        const double u = std::max(std::abs(pull_[j * outputs_ + k]) / omega(j) - ratio, 0.0);
-        sum += u * u;
-      }
-    }
-    return sum / (2.0 * problem_.penalty.quad());
   }
 
   void store_center() {
@@ -406,12 +345,12 @@ class Sdca {
   int64_t n_, d_, K_, outputs_;
   SdcaFeatures features_;
   SdcaSamples samples_;
-  PenaltyLayout layout_;
+  SdcaPrices prices_;
   bool compress_ = false;
   double sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0;
   double best_gap_ = INFINITY;
   int64_t sweeps_ = 0, inner_ = 2, pause_ = 6, standing_ = 0, nonzeros_ = 0;
-  std::vector<double> pull_, norms_, intercept_;
+  std::vector<double> signed_dual_, intercept_;     // Ỹ of the last pricing, n x outputs
   std::vector<std::pair<int32_t, double>> center_;  // outputs entries per used feature
   SdcaValues values_;
 };

@@ -26,7 +26,7 @@ import numpy as np
 from sparsvm.balance import balance
 from sparsvm.dual_gain import Gain, climb, gain_of
 from sparsvm.dual_slope import UNIT as UNIT
-from sparsvm.dual_slope import limit, pulled_inside, slope
+from sparsvm.dual_slope import largest_slope, limit, pulled_inside, slope
 from sparsvm.losses import Floats, Hinge, SmoothLoss
 from sparsvm.problem import Certificate, Problem
 from sparsvm.rows import row_sum
@@ -132,6 +132,11 @@ def _fitting(flows: Floats, mass: Floats) -> Floats:
 def best_scale(problem: Problem, flows: Floats) -> tuple[float, float]:
     """Return the best factor c >= 0 of the flows, and the dual value at c times the flows."""
     gain = gain_of(problem, flows)
+    if problem.penalty.is_norm and problem.tilt is None:
+        # The error of G is added, which rounds the dual norm up.
+        norm, top = largest_slope(problem, flows) * limit(problem), gain.peak()
+        scale = top if norm * top <= 1.0 else 1.0 / norm
+        return scale, gain.value(scale)
     G, error = slope(problem, flows)
     if problem.penalty.is_norm:
         scale = _norm_scale(problem, G, error, gain.peak())
@@ -151,16 +156,12 @@ def zero_flow_bound(problem: Problem) -> float:
 def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float:
     """Return the largest c up to ``top`` with dual norm of ``tilt - c G`` at most 1, or -1 if none.
 
-    Without a tilt the error of G is added, which rounds the dual norm up. A tilt often sits on
-    the boundary (a coefficient beyond the cap of capped l1 has slope exactly 1), where rounding up
-    would forbid every c > 0; there a violation within the error of G is let pass, as for the
-    equalities, since it moves the bound by less than the floor.
+    A tilt often sits on the boundary (a coefficient beyond the cap of capped l1 has slope exactly
+    1), where rounding up would forbid every c > 0; there a violation within the error of G is let
+    pass, as for the equalities, since it moves the bound by less than the floor.
     """
-    penalty = problem.penalty
-    if problem.tilt is None:
-        norm = penalty.dual_norm(np.abs(G) + error) * limit(problem)
-        return top if norm * top <= 1.0 else 1.0 / norm
-    tilt = problem.tilt
+    penalty, tilt = problem.penalty, problem.tilt
+    assert tilt is not None
     if penalty.kind == "l1":
         # |tilt - c G| <= omega, coordinate by coordinate.
         sizes = np.abs(G) - error

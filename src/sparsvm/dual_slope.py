@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 UNIT = float(np.finfo(np.float64).eps) / 2.0
 # Tilts with a dual norm above 1 less this leave the scaling no room.
 EDGE = 1e-6
+# Entries of G that are looked at at a time: a megabyte.
+BLOCK = 2**17
 # The matrix of the repair has at most this many entries.
 LARGEST = 20_000_000
 
@@ -30,11 +32,42 @@ def slope(problem: Problem, flows: Floats) -> tuple[Floats, Floats]:
     """Return G / alpha and the error bound of each of its entries."""
     signed = problem.signed_dual(flows)
     G = problem.transposed(signed) / problem.alpha
+    return G, np.outer(_error_per_norm(problem, signed), problem.column_norms)
+
+
+def _error_per_norm(problem: Problem, signed: Floats) -> Floats:
+    """Return, for each output, the error of G / alpha over the norm of the column.
+
+    |computed - exact| of a sum of n products is at most (n + 2) u |x_j|.|y_k|.
+    """
     outputs = signed[:, 1:] if problem.n_classes == 2 else signed
-    # |computed - exact| of a sum of n products is at most (n + 2) u |x_j|.|y_k|.
-    sizes = np.sqrt(np.sum(outputs * outputs, axis=0))
-    error = np.outer(sizes * ((problem.n + 2) * UNIT / problem.alpha), problem.column_norms)
-    return G, error
+    sizes = np.sqrt(np.einsum("ik,ik->k", outputs, outputs))
+    return np.asarray(sizes * ((problem.n + 2) * UNIT / problem.alpha))
+
+
+def largest_slope(problem: Problem, flows: Floats) -> float:
+    """Return the dual norm of G / alpha, its error added, without holding all of G.
+
+    G may be larger than sparse data; there, if every feature is a group of its own, one block of
+    features is looked at after the other.
+    """
+    penalty = problem.penalty
+    if not problem.design.is_sparse or (penalty.kind != "l1" and penalty.n_groups != problem.d):
+        G, error = slope(problem, flows)
+        return penalty.dual_norm(np.abs(G) + error)
+    signed = problem.signed_dual(flows)
+    per_norm = _error_per_norm(problem, signed)
+    outputs = np.ascontiguousarray(signed[:, 1:]) if problem.n_classes == 2 else signed
+    wide, largest = max(1, BLOCK // problem.n_outputs), 0.0
+    for first in range(0, problem.d, wide):
+        last = min(first + wide, problem.d)
+        G = np.asarray(problem.design.transposed_range(first, last, outputs)).T
+        np.abs(G, out=G)
+        G /= problem.alpha
+        G += np.outer(per_norm, problem.column_norms[first:last])
+        block = penalty.restricted_to(np.arange(first, last))
+        largest = max(largest, block.dual_norm(G))
+    return largest
 
 
 def limit(problem: Problem) -> float:

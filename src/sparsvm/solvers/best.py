@@ -32,7 +32,11 @@ class Best(Watch):
     def renew(self) -> Certificate:
         """Certify the present point of the method and keep what is better than before."""
         weights, intercept, dual = self.method.point()
-        return self.consider(weights, intercept, dual * self.problem.alpha)
+        coef = np.ascontiguousarray(weights.T)
+        # Arrays of this size are few at a time: see Problem._few_used.
+        del weights
+        dual *= self.problem.alpha
+        return self._consider(coef, intercept, dual)
 
 
 def on_simplices(problem: Problem, dual: Floats) -> Floats:

@@ -144,7 +144,8 @@ def _scaled(report: Any, alpha: float) -> Any:
 
 def _set_start(method: Any, problem: Problem, start: Start | None) -> None:
     if start is None:
-        start = Start(np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs))
+        method.start(np.zeros((problem.d, problem.n_outputs)), np.zeros(problem.n_outputs), None)
+        return
     intercept = start.intercept if problem.fit_intercept else np.zeros(problem.n_outputs)
     dual = None if start.dual is None else on_simplices(problem, start.dual) / problem.alpha
     method.start(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsvm.losses import Floats
 from sparsvm.problem import Certificate, History, Problem
@@ -26,9 +27,10 @@ class Watch:
         its last iterate and no other.
     """
 
-    coef: Floats
     intercept: Floats
     dual: Floats
+    _used: NDArray[np.intp]
+    _columns: Floats
 
     def __init__(self, problem: Problem, report: Callback | None, anyway: bool) -> None:
         self.problem = problem
@@ -66,7 +68,7 @@ class Watch:
 
     def record(self, iteration: int) -> None:
         """Append the best points to the history."""
-        nonzeros = int(np.count_nonzero(self.coef))
+        nonzeros = int(np.count_nonzero(self._columns))
         record = (iteration, self.seconds(), self.objective, self.gap, nonzeros)
         self.records.append(record)
         if self.report is not None and record[1] >= self.reported + 0.2:
@@ -77,7 +79,11 @@ class Watch:
         self, weights: Floats, intercept: Floats, dual: Floats | None, anyway: bool = False
     ) -> Certificate:
         """Certify a point without recording it."""
-        coef = np.ascontiguousarray(weights.T)
+        return self._consider(np.ascontiguousarray(weights.T), intercept, dual, anyway)
+
+    def _consider(
+        self, coef: Floats, intercept: Floats, dual: Floats | None, anyway: bool = False
+    ) -> Certificate:
         if self.problem.n_outputs > 1 and self.problem.loss.of_differences:
             # Shifting all classes alike changes neither differences of scores nor the penalty.
             free = self.problem.penalty.free
@@ -85,11 +91,24 @@ class Watch:
             intercept = intercept - intercept.mean()
         proof = self.problem.certificate(coef, intercept, dual)
         if anyway or proof.objective < self.objective:
-            self.coef, self.intercept = coef, intercept
+            self._keep(coef, intercept)
             self.objective, self.floor = proof.objective, proof.floor
         if anyway or proof.dual_objective > self.bound:
             self.dual, self.bound = proof.dual, proof.dual_objective
         return proof
+
+    @property
+    def coef(self) -> Floats:
+        """The best coefficients, shape (n_outputs, d)."""
+        coef = np.zeros((self._columns.shape[0], self.problem.d))
+        coef[:, self._used] = self._columns
+        return coef
+
+    def _keep(self, coef: Floats, intercept: Floats) -> None:
+        # Only what is not zero is held while the solver goes on.
+        self._used = np.flatnonzero(coef.any(axis=0))
+        self._columns = coef[:, self._used]
+        self.intercept = intercept
 
     def history(self) -> History:
         """Return all records."""

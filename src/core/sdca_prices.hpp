@@ -1,0 +1,110 @@
+// Prices of all features by the dual: what XᵀỸ says about every unit of the penalty.
+//
+// XᵀỸ has d x outputs entries, often far more than the working set of features; it is computed a
+// block of features at a time, and only a few numbers per unit are kept.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "penalty_layout.hpp"
+#include "sdca.hpp"
+
+namespace sparsvm {
+
+class SdcaPrices {
+ public:
+  explicit SdcaPrices(const SdcaProblem& problem)
+      : problem_(problem), d_(problem.design->d()), outputs_(problem.outputs()),
+        layout_(problem.penalty.kind, problem.penalty.l1_ratio, problem.penalty.groups,
+                problem.penalty.grouped() ? problem.penalty.n_groups : d_,
+                problem.penalty.per_class, problem.penalty.omega, d_, outputs_),
+        values_(static_cast<std::size_t>(layout_.largest_block())) {
+    if (!problem.penalty.grouped()) return;
+    std::vector<unsigned char> seen(static_cast<std::size_t>(problem.penalty.n_groups), 0);
+    for (int64_t j = 0; j < d_; ++j) single_ = !seen[unit_of(j)]++ && single_;
+  }
+
+  /// A penalty whose dual says which features are zero.
+  bool selects() const { return problem_.penalty.grouped() || problem_.penalty.ratio() > 0.0; }
+  int64_t unit_of(int64_t j) const {
+    return problem_.penalty.grouped() ? problem_.penalty.groups[j] : j;
+  }
+  int64_t units() const { return problem_.penalty.grouped() ? problem_.penalty.n_groups : d_; }
+
+  /// Look at the pull T − XᵀỸ of all features, Ỹ being n x outputs.
+  void find(const std::vector<double>& signed_dual) {
+    norms_.assign(selects() ? static_cast<std::size_t>(units()) : 0, 0.0);
+    largest_ = squares_ = conjugate_ = 0.0;
+    const int64_t wide = single_ ? std::max<int64_t>(1, block_entries / outputs_) : d_;
+    pull_.resize(static_cast<std::size_t>(std::min(wide, d_) * outputs_));
+    for (int64_t first = 0; first < d_; first += wide) {
+      const int64_t last = std::min(first + wide, d_);
+      problem_.design->transposed_range(first, last, signed_dual.data(), outputs_, pull_.data());
+      for (int64_t e = 0; e < (last - first) * outputs_; ++e) {
+        const double tilt = problem_.tilt ? problem_.tilt[first * outputs_ + e] : 0.0;
+        pull_[e] = tilt - pull_[e];
+      }
+      add_squares(first, last);
+      if (selects()) measure(first, last);
+    }
+    for (const double norm : norms_) largest_ = std::max(largest_, norm);
+    if (!single_) pull_ = {};
+  }
+
+  /// The dual norm of every unit in units of its bound; empty where the penalty selects nothing.
+  const std::vector<double>& norms() const { return norms_; }
+  double largest() const { return largest_; }
+  /// Σ (pull/ω)².
+  double squares() const { return squares_; }
+  /// g*(pull) of the penalties with a squared part.
+  double conjugate() const { return conjugate_; }
+
+ private:
+  static constexpr int64_t block_entries = int64_t{1} << 17;
+
+  void add_squares(int64_t first, int64_t last) {
+    const double ratio = problem_.penalty.ratio(), quad = problem_.penalty.quad();
+    if (quad == 0.0) return;
+    double excess = 0.0;
+    for (int64_t j = first; j < last; ++j) {
+      for (int64_t o = 0; o < outputs_; ++o) {
+        const double u = std::abs(pull_[(j - first) * outputs_ + o]) / problem_.penalty.omega[j];
+        const double over = std::max(u - ratio, 0.0);
+        squares_ += u * u;
+        excess += over * over;
+      }
+    }
+    conjugate_ += excess / (2.0 * quad);
+  }
+
+  void measure(int64_t first, int64_t last) {
+    const int64_t copies = layout_.joint ? 1 : outputs_;
+    const auto unit = [&](int64_t u) {
+      for (int64_t b = u * copies; b < (u + 1) * copies; ++b) {
+        int64_t size = 0;
+        layout_.coordinates(b, [&](int32_t j, int32_t o) {
+          values_[size++] = pull_[(j - first) * outputs_ + o] * layout_.inv_omega[j];
+        });
+        if (size > 0)
+          norms_[u] = std::max(norms_[u], layout_.shape.dual_norm(values_.data(), size));
+      }
+    };
+    if (!single_) {
+      for (int64_t u = 0; u < units(); ++u) unit(u);
+    } else {
+      for (int64_t j = first; j < last; ++j) unit(unit_of(j));
+    }
+  }
+
+  SdcaProblem problem_;
+  int64_t d_, outputs_;
+  PenaltyLayout layout_;
+  bool single_ = true;  // every unit is one feature
+  std::vector<double> pull_, norms_, values_;
+  double largest_ = 0.0, squares_ = 0.0, conjugate_ = 0.0;
+};
+
+}  // namespace sparsvm
