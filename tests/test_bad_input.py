@@ -5,13 +5,18 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from sparsvm import SparseSVC
+from sparsvm import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, GroupL2, SparseGroup
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::5], Y[::5]
 N, D = X.shape
+
+ESTIMATORS = [SparseSVC, ConstrainedSparseSVC, MaxMarginSVC]
+for_all = pytest.mark.parametrize("estimator", ESTIMATORS)
+# MaxMarginSVC has no margins of its own.
+for_penalised = pytest.mark.parametrize("estimator", ESTIMATORS[:2])
 
 
 def spoiled(value):
@@ -65,11 +70,12 @@ DATA = {
 }
 
 
+@for_all
 @pytest.mark.parametrize("case", DATA)
-def test_bad_data_is_refused(case):
+def test_bad_data_is_refused(estimator, case):
     samples, labels, sentence = DATA[case]
     with pytest.raises(ValueError, match=sentence):
-        SparseSVC().fit(samples, labels)
+        estimator().fit(samples, labels)
 
 
 WEIGHTS = {
@@ -80,22 +86,24 @@ WEIGHTS = {
 }
 
 
+@for_penalised
 @pytest.mark.parametrize("argument", ["sample_weight", "sample_margin"])
 @pytest.mark.parametrize("case", WEIGHTS)
-def test_bad_values_per_sample_are_refused(argument, case):
+def test_bad_values_per_sample_are_refused(estimator, argument, case):
     value, sentence = WEIGHTS[case]
     values = np.ones(N)
     values[4] = value
     with pytest.raises(ValueError, match=f"{argument}.*{sentence}"):
-        SparseSVC().fit(X, Y, **{argument: values})
+        estimator().fit(X, Y, **{argument: values})
 
 
+@for_penalised
 @pytest.mark.parametrize("argument", ["sample_weight", "sample_margin"])
 @pytest.mark.parametrize("shape", [(N - 1,), (N, 2), (N, 1), (0,)])
-def test_wrong_lengths_per_sample_are_refused(argument, shape):
+def test_wrong_lengths_per_sample_are_refused(estimator, argument, shape):
     sentence = rf"{argument} must hold one number for each of the {N} rows of X, but it has shape"
     with pytest.raises(ValueError, match=sentence):
-        SparseSVC().fit(X, Y, **{argument: np.ones(shape)})
+        estimator().fit(X, Y, **{argument: np.ones(shape)})
 
 
 def test_weights_without_a_usable_sum_are_refused():
@@ -107,19 +115,29 @@ def test_weights_without_a_usable_sum_are_refused():
         SparseSVC(alpha=0.05).fit(X, Y, sample_weight=np.full(N, weight))
 
 
+def test_only_a_default_needs_a_usable_sum_of_weights():
+    weight = np.full(N, 1e-60)
+    with pytest.raises(ValueError, match=r"so that eta=None would mean alpha=.*Give eta"):
+        ConstrainedSparseSVC().fit(X, Y, sample_weight=weight)
+    tiny = ConstrainedSparseSVC(0.3).fit(X, Y, sample_weight=weight)
+    plain = ConstrainedSparseSVC(0.3).fit(X, Y)
+    assert tiny.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+
+
 def test_margins_that_are_all_zero_are_refused():
     for model, margin in ((SparseSVC(Hinge(margin=0.0)), None), (SparseSVC(), 0.0)):
         with pytest.raises(ValueError, match="Every margin is zero"):
             model.fit(X, Y, sample_margin=margin)
 
 
-def test_weights_that_leave_one_class_are_refused():
+@for_all
+def test_weights_that_leave_one_class_are_refused(estimator):
     with pytest.raises(ValueError, match="at least two classes, but y has only one class, 1"):
-        SparseSVC().fit(X, Y, sample_weight=(Y == 1).astype(float))
+        estimator().fit(X, Y, sample_weight=(Y == 1).astype(float))
     with pytest.raises(ValueError, match="at least two classes, but y has only one class, 2"):
-        SparseSVC(class_weight={0: 0, 1: 0}).fit(X, Y)
+        estimator(class_weight={0: 0, 1: 0}).fit(X, Y)
     with pytest.raises(ValueError, match="at least two classes, but y has no class at all"):
-        SparseSVC(class_weight={0: 0, 1: 0, 2: 0}).fit(X, Y)
+        estimator(class_weight={0: 0, 1: 0, 2: 0}).fit(X, Y)
 
 
 PARAMETERS = {
@@ -185,17 +203,22 @@ def test_duplicate_and_unsorted_sparse_entries_count_as_their_sum():
     assert rows.size == messy.nnz
 
 
-def test_long_indices_are_accepted():
+@for_all
+def test_long_indices_are_accepted(estimator):
     for kind in (sp.csr_matrix, sp.csc_matrix):
         matrix = kind(X)
         matrix.indices = matrix.indices.astype(np.int64)
         matrix.indptr = matrix.indptr.astype(np.int64)
-        np.testing.assert_allclose(reference_scores(matrix), reference_scores(X), atol=1e-6)
+        found, expected = (estimator(tol=1e-8).fit(samples, Y) for samples in (matrix, X))
+        np.testing.assert_allclose(
+            found.decision_function(X), expected.decision_function(X), atol=1e-6
+        )
 
 
+@for_all
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_read_only_and_mapped_arrays_are_accepted_and_left_alone(tmp_path, order, dtype):
+def test_read_only_and_mapped_arrays_are_accepted_and_left_alone(estimator, tmp_path, order, dtype):
     plain = np.asarray(X, dtype=dtype, order=order)
     path = tmp_path / "X.bin"
     mapped = np.memmap(path, dtype=dtype, mode="w+", shape=X.shape, order=order)
@@ -206,9 +229,9 @@ def test_read_only_and_mapped_arrays_are_accepted_and_left_alone(tmp_path, order
     frozen.flags.writeable = False
     labels = Y.copy()
     labels.flags.writeable = False
-    expected = SparseSVC().fit(plain, Y)
+    expected = estimator().fit(plain, Y)
     for samples in (mapped, frozen):
-        model = SparseSVC().fit(samples, labels)
+        model = estimator().fit(samples, labels)
         np.testing.assert_array_equal(model.coef_, expected.coef_)
         np.testing.assert_array_equal(model.predict(samples), expected.predict(plain))
         np.testing.assert_array_equal(samples, plain)
@@ -224,19 +247,21 @@ TAMPERED = {
 }
 
 
+@for_all
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.parametrize("case", TAMPERED)
-def test_tampered_coefficients_are_refused(case):
+def test_tampered_coefficients_are_refused(estimator, case):
     change, sentence = TAMPERED[case]
-    model = SparseSVC().fit(X, Y)
+    model = estimator().fit(X, Y)
     model.coef_ = change(model.coef_)
     for method in (model.predict, model.decision_function):
         with pytest.raises(ValueError, match=sentence):
             method(X)
 
 
-def test_tampered_intercepts_are_refused():
-    model = SparseSVC().fit(X, Y)
+@for_all
+def test_tampered_intercepts_are_refused(estimator):
+    model = estimator().fit(X, Y)
     model.intercept_ = np.zeros(2)
     with pytest.raises(ValueError, match=r"intercept_ has shape \(2,\).*needs \(3,\)"):
         model.predict(X)
@@ -245,10 +270,11 @@ def test_tampered_intercepts_are_refused():
         model.predict(X)
 
 
+@for_all
 @pytest.mark.parametrize(
     ("samples", "sentence"),
     [
-        (X[:, :2], "X has 2 features, but SparseSVC is expecting 4 features"),
+        (X[:, :2], "X has 2 features, but .*SVC is expecting 4 features"),
         (X[0], "Expected 2D array, got 1D array"),
         (spoiled(np.nan), "contains NaN"),
         (spoiled("long"), "must hold numbers, but it holds text"),
@@ -256,14 +282,15 @@ def test_tampered_intercepts_are_refused():
         (np.empty((0, D)), r"0 sample\(s\)"),
     ],
 )
-def test_bad_data_is_refused_by_predict(samples, sentence):
-    model = SparseSVC().fit(X, Y)
+def test_bad_data_is_refused_by_predict(estimator, samples, sentence):
+    model = estimator().fit(X, Y)
     with pytest.raises(ValueError, match=sentence):
         model.predict(samples)
 
 
-def test_failed_fit_leaves_the_fitted_model_alone():
-    model = SparseSVC().fit(X, Y)
+@for_all
+def test_failed_fit_leaves_the_fitted_model_alone(estimator):
+    model = estimator().fit(X, Y)
     before = dict(vars(model))
     with pytest.raises(ValueError, match="at least two classes"):
         model.fit(X[:, :2], np.zeros(N))

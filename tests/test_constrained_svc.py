@@ -94,6 +94,18 @@ def test_attributes_describe_the_fit(wine):
     assert refit.objective_ == pytest.approx(hinge + model.alpha_ * model.objective_, rel=1e-5)
 
 
+@pytest.mark.parametrize("eta", [0.0, 0.05, 0.4])
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_the_equivalent_multiplier_gives_the_same_sum(wine, penalty, eta):
+    X, y = wine
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, y.size)
+    model = ConstrainedSparseSVC(eta, penalty, tol=1e-6).fit(X, y, sample_weight=weight)
+    refit = SparseSVC(penalty=penalty, alpha=model.alpha_, tol=1e-6)
+    refit.fit(X, y, sample_weight=weight)
+    ours = model.result_.hinge + model.alpha_ * model.objective_
+    assert refit.objective_ == pytest.approx(ours, rel=3e-6)
+
+
 def test_a_larger_budget_never_costs_more(wine):
     penalties = [
         ConstrainedSparseSVC(eta=eta, tol=1e-6).fit(*wine).objective_

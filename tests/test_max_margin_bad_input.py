@@ -11,33 +11,6 @@ X, Y = load_iris(return_X_y=True)
 N, D = X.shape
 
 
-def spoiled(value):
-    out = X.astype(object) if isinstance(value, str) else X.copy()
-    out[3, 1] = value
-    return out
-
-
-DATA = {
-    "nan": (spoiled(np.nan), Y, "contains NaN"),
-    "infinite": (spoiled(np.inf), Y, "contains infinity"),
-    "huge": (spoiled(1e200), Y, "beyond 1e\\+50 its products may overflow"),
-    "text": (spoiled("long"), Y, "must hold numbers, but it holds text"),
-    "flat": (X[0], Y[:1], "Expected 2D array, got 1D array"),
-    "lengths": (X, Y[:-1], "inconsistent numbers of samples"),
-    "continuous": (X, np.linspace(0, 1, N), "Unknown label type: continuous"),
-    "one_class": (X, np.zeros(N), "at least two classes, but y has only one class, 0.0"),
-    "empty": (np.empty((0, D)), np.empty(0), r"0 sample\(s\)"),
-    "complex": (X * 1j, Y, "Complex data not supported"),
-}
-
-
-@pytest.mark.parametrize("case", DATA)
-def test_bad_data_are_refused(case):
-    samples, labels, sentence = DATA[case]
-    with pytest.raises(ValueError, match=sentence):
-        MaxMarginSVC().fit(samples, labels)
-
-
 WEIGHTS = {
     "negative": (np.r_[-1.0, np.ones(N - 1)], "sample_weight must not be negative"),
     "nan": (np.r_[np.nan, np.ones(N - 1)], "sample_weight contains NaN"),

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -90,6 +91,28 @@ def test_no_change_on_the_face_evens_out_the_margins(case):
     assert least * (1 - 1e-6) <= squares <= least * (1 + 2e-2)
     np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-9 * np.abs(model.coef_).max())
     assert abs(model.intercept_.sum()) <= 1e-9 * np.abs(model.intercept_).max()
+
+
+@pytest.mark.parametrize("case", ["three_separable", "five", "wide", "wine"])
+def test_no_shorter_intercepts_keep_every_margin(case):
+    # Given the weights, b_r - b_t is at least 1 + max over the samples of r of (w_t - w_r)'x.
+    X, y = CASES[case]
+    model = MaxMarginSVC().fit(X, y)
+    assert model.separable_
+    K, scores = y.max() + 1, X @ model.coef_.T
+    pairs = [(r, t) for r in range(K) for t in range(K) if r != t]
+    least = np.array([1.0 + np.max(scores[y == r, t] - scores[y == r, r]) for r, t in pairs])
+    signs = np.array([np.eye(K)[r] - np.eye(K)[t] for r, t in pairs])
+    assert np.all(signs @ model.intercept_ >= least - 1e-8 * np.abs(least).max())
+    shortest = minimize(
+        lambda b: b @ b,
+        model.intercept_,
+        jac=lambda b: 2.0 * b,
+        constraints={"type": "ineq", "fun": lambda b: signs @ b - least, "jac": lambda b: signs},
+        method="SLSQP",
+        options={"ftol": 1e-14},
+    )
+    assert np.linalg.norm(model.intercept_) <= np.sqrt(shortest.fun) * (1.0 + 1e-6) + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sparsvm.constrained import FEASIBLE, ConstrainedProblem, ConstrainedSolution
 from sparsvm.estimators.advice import remedy
 from sparsvm.estimators.inputs import LARGEST
-from sparsvm.estimators.penalised import PenalisedClassifier, regularised_problem
+from sparsvm.estimators.penalised import PenalisedClassifier, default_alpha, regularised_problem
 from sparsvm.estimators.presenting import FLOAT32_TOL, as_type, centred, tolerance
 from sparsvm.estimators.training import TrainingSet, unchanged_on_error
 from sparsvm.losses import Floats, Hinge, Loss, as_loss
@@ -189,8 +189,9 @@ class ConstrainedSparseSVC(PenalisedClassifier):
         with unchanged_on_error(self):
             data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
-                # At the default alpha of SparseSVC, which eta=None refers to.
-                problem = regularised_problem(data, loss, penalty, None, self.fit_intercept)
+                # eta=None refers to the default alpha of SparseSVC; otherwise any will do.
+                alpha = default_alpha(data.weight, "eta") if self.eta is None else 1.0
+                problem = regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
                 solution = self._solve(problem, data)
             self._store(data, solution)
         _advise(solution, tol=tolerance(self.tol, data.dtype))

@@ -110,9 +110,9 @@ class PenalisedClassifier(SparseLinearClassifier):
 
 
 def regularised_problem(
-    data: TrainingSet, loss: Loss, penalty: Penalty, alpha: float | None, fit_intercept: bool
+    data: TrainingSet, loss: Loss, penalty: Penalty, alpha: float, fit_intercept: bool
 ) -> Problem:
-    """Return the problem of a training set; ``alpha=None`` means 1 / (sum of the weights)."""
+    """Return the problem of a training set."""
     n_classes = data.classes.size
     n_outputs = 1 if n_classes == 2 else n_classes
     mass = data.mass
@@ -128,19 +128,20 @@ def regularised_problem(
         cost=cost,
         margin_scale=data.margin_scale,
         n_classes=n_classes,
-        alpha=_default_alpha(data.weight) if alpha is None else float(alpha),
+        alpha=alpha,
         loss=loss,
         penalty=penalty.resolve(data.design.d, n_outputs, deviation),
         fit_intercept=fit_intercept,
     )
 
 
-def _default_alpha(weight: npt.NDArray[np.float64]) -> float:
+def default_alpha(weight: npt.NDArray[np.float64], parameter: str = "alpha") -> float:
+    """Return 1 / (sum of the weights), which ``parameter=None`` stands for."""
     total = float(weight.sum())
     if not 1.0 / LARGEST <= total <= LARGEST:
         raise ValueError(
-            f"The weights sum to {total:g}, so that alpha=None would mean alpha={1.0 / total:g}. "
-            "Give alpha, or multiply the weights by a constant."
+            f"The weights sum to {total:g}, so that {parameter}=None would mean "
+            f"alpha={1.0 / total:g}. Give {parameter}, or multiply the weights by a constant."
         )
     return 1.0 / total
 

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from sparsvm.estimators.advice import advise
 from sparsvm.estimators.inputs import LARGEST
-from sparsvm.estimators.penalised import PenalisedClassifier, regularised_problem
+from sparsvm.estimators.penalised import PenalisedClassifier, default_alpha, regularised_problem
 from sparsvm.estimators.presenting import presented, tolerance
 from sparsvm.estimators.training import TrainingSet, unchanged_on_error
 from sparsvm.losses import Logistic, Loss, as_loss
@@ -241,7 +241,8 @@ class SparseSVC(PenalisedClassifier):
         return np.asarray(log_softmax(scores, axis=1))
 
     def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
-        return regularised_problem(data, loss, penalty, self.alpha, self.fit_intercept)
+        alpha = default_alpha(data.weight) if self.alpha is None else float(self.alpha)
+        return regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
 
     def _solve(self, problem: Problem, data: TrainingSet) -> Solution:
         """Solve the problem and certify what the user will see: centred, in the data's type."""
