@@ -308,6 +308,23 @@ def test_more_starts_are_never_worse_and_sometimes_better():
     assert better > 0
 
 
+def test_restarts_leave_the_zeros_at_which_one_start_of_a_ramp_rests():
+    # A quarter of the samples, two of them far off: the 1-norm machine gives them all up.
+    rng = np.random.default_rng(1)
+    y = (np.arange(40) < 10).astype(int)
+    X = rng.standard_normal((40, 6))
+    X[:, 0] += 2.0 * y
+    X[:2, 0] -= 6.0
+    with pytest.warns(UserWarning, match="Every weight is zero"):
+        once = SparseSVC("ramp", "l1", alpha=0.05).fit(X, y)
+    twice = SparseSVC("ramp", "l1", alpha=0.05, solver=DCA(starts=2)).fit(X, y)
+    assert once.result_.converged
+    assert twice.result_.converged
+    assert once.objective_ == pytest.approx(0.5)
+    assert twice.objective_ < 0.4
+    assert twice.selected_features_.size > 0
+
+
 class Boaster(InteriorPoint):
     """Takes the model of zeros for the solution of everything; its certificates are honest."""
 
@@ -499,6 +516,8 @@ def test_a_model_of_zeros_says_from_which_alpha_on_zero_is_critical(cancer):
         ({"penalty": CappedL1(cap=float("inf"))}, "positive, finite cap"),
         ({"penalty": CappedL1(groups=0)}, "block size must be at least 1"),
         ({"loss": "ramp", "solver": DCA(starts=0)}, "starts must be at least 1, but is 0"),
+        ({"loss": "ramp", "solver": DCA(starts=1.5)}, "starts must be an integer, at least 1"),
+        ({"loss": "ramp", "solver": DCA(starts="many")}, "at least 1, but is 'many'"),
         ({"loss": "ramp", "solver": DCA(max_iter=0)}, "max_iter must be at least 1"),
         ({"loss": "ramp", "solver": "fbpd"}, "fbpd solves the hinge loss only.*'dca'"),
         ({"loss": "hinge", "solver": "dca"}, "this problem is convex.*'interior_point'"),

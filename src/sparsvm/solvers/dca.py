@@ -13,6 +13,7 @@ from sparsvm.dc import convex_relative, finite, tangent
 from sparsvm.losses import Floats, Logistic
 from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver
+from sparsvm.solvers.options import check_at_least_one
 from sparsvm.solvers.progress import Callback, progress
 
 # Relative gap of convex problems that are to be exact. What they leave must not pass for descent,
@@ -90,7 +91,7 @@ class DCA(Solver):
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Descend from ``start``, or from the convex solutions, to the best critical point."""
-        self._check_options()
+        check_at_least_one(self, "starts", "max_iter")
         began = time.perf_counter()
         report = progress(self.name, control)
         limit = self.max_iter if control.max_iter is None else control.max_iter
@@ -107,11 +108,6 @@ class DCA(Solver):
             best.descend(_Solved(best.point, None, 0.0), max(limit - len(best.records), 0), True)
             solution = best.certify(limit)
         return solution
-
-    def _check_options(self) -> None:
-        for name in ("starts", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)!r}.")
 
     def _starting_points(
         self, problem: Problem, start: Start | None, control: Control

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ def check_positive(name: str, value: float, *, above: float = 0.0, below: float 
 
 
 def check_at_least_one(solver: Any, *names: str) -> None:
-    """Refuse counts below 1."""
+    """Refuse counts below 1, and what is no count at all."""
     for name in names:
-        if getattr(solver, name) < 1:
-            raise ValueError(f"{name} must be at least 1, but is {getattr(solver, name)!r}.")
+        value = getattr(solver, name)
+        if not isinstance(value, numbers.Integral):
+            raise ValueError(f"{name} must be an integer, at least 1, but is {value!r}.")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, but is {value!r}.")
