@@ -171,8 +171,9 @@ def _is_complete(arcs: NDArray[np.bool_]) -> bool:
 
 
 def _is_balanced(class_flows: Floats) -> bool:
+    """Whether every class is balanced within the tolerance, relative to its own flows."""
     out, into = class_flows.sum(axis=1), class_flows.sum(axis=0)
-    return bool(np.all(np.abs(out - into) <= 2.0 * EPS * (out + into)))
+    return bool(np.all(np.abs(out - into) <= 0.5 * TOLERANCE * (out + into)))
 
 
 def _osborne(class_flows: Floats) -> Floats:

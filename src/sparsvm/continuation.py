@@ -75,6 +75,8 @@ class Continuation:
         self, problem: Problem, solver: str | Solver, control: Control, reach: float = 1.0
     ) -> None:
         self.problem = problem
+        if problem.penalty.is_norm:
+            _ = problem.column_dual_norm  # measured once for all alphas
         self.reach = reach
         self.solver = solver
         self.control = control

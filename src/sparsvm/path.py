@@ -269,6 +269,7 @@ class _Point:
 
     dense: Floats
     coef: Any
+    n_selected: int
     intercept: Floats
     objective: float
     gap: float
@@ -277,12 +278,14 @@ class _Point:
     @classmethod
     def of(cls, solution: Solution, dtype: np.dtype[Any], before: _Point | None) -> _Point:
         if before is not None and before.dense is solution.coef:
-            coef = before.coef
+            coef, n_selected = before.coef, before.n_selected
         else:
             coef = _sparse(solution.coef, dtype)
+            n_selected = np.unique(coef.indices).size
         return cls(
             solution.coef,
             coef,
+            n_selected,
             solution.intercept.astype(dtype),
             solution.objective,
             solution.relative_gap,
@@ -310,7 +313,7 @@ def _gathered(
         objectives=np.array([point.objective for point in points]),
         gaps=np.array([point.gap for point in points]),
         nonzeros=np.array([point.coef.nnz for point in points], dtype=np.int64),
-        n_selected=np.array([np.unique(point.coef.indices).size for point in points]),
+        n_selected=np.array([point.n_selected for point in points]),
         seconds=np.array(seconds),
         statuses=[point.status for point in points],
         classes=classes,

@@ -7,6 +7,7 @@ masses ``p_i = s_i / sum(s)``, ``alpha`` multiplies the penalty.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -316,11 +317,9 @@ class Problem:
         return certify(self, W, b, dual)
 
     def with_alpha(self, alpha: float) -> Problem:
-        """Return the problem at another strength, without measuring the columns again."""
-        other = replace(self, alpha=alpha)
-        other.__dict__["column_norms"] = self.column_norms
-        if self.penalty.is_norm:
-            other.__dict__["column_dual_norm"] = self.column_dual_norm
+        """Return the problem at another strength, without checking and measuring it again."""
+        other = copy(self)
+        other.__dict__.update(alpha=alpha, column_norms=self.column_norms)
         return other
 
     @cached_property
