@@ -23,8 +23,8 @@ struct DualRows {
   double* sums;   // K, the new column sums of Ỹ
 };
 
-/// The longest rows that dual_rows takes.
-inline constexpr std::int64_t dual_rows_longest = 16;
+/// The longest rows that dual_rows takes: each length is code of its own, and compiled twice.
+inline constexpr std::int64_t dual_rows_longest = 10;
 
 namespace detail {
 
