@@ -163,7 +163,9 @@ class _Run:
         """Solve one subproblem, take or leave its result, and set the terms of the next."""
         # What the subproblem should reach: the present gap, or less where its own inexactness
         # has kept the gap from falling.
-        self.aim = float(np.clip(self.best.relative_gap, 1e-3 * tol, self.aim))
+        # Never less than rounding lets it reach: from there on no subproblem counts as solved, and
+        # all gain is cut away.
+        self.aim = max(min(self.best.relative_gap, self.aim), 1e-3 * tol)
         size = self.method.typical_size or self.size
         # The proximal term shifts the dual by (relative change of W) / weakness, its own radius
         # being 1: that has to be well below the gap.
