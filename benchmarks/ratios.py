@@ -40,7 +40,7 @@ from exact_hinge.benchmark_utils.programs import programs_for
 from threadpoolctl import threadpool_limits
 
 from sparsvm.problem import Control
-from sparsvm.solvers import as_solver
+from sparsvm.solvers.registry import resolve
 
 # Limits lie a little beyond the ratio asked for, so that a baseline at the ratio is seen to end.
 BEYOND = 1.02
@@ -62,8 +62,9 @@ def ours(case, repetitions):
     times = []
     while len(times) <= repetitions:
         problem = case.problem()
+        control = Control(tol=case.tol)
         began = clock()
-        solution = as_solver(case.solver).solve(problem, None, Control(tol=case.tol))
+        solution = resolve(case.solver, problem, control).solve(problem, None, control)
         times.append(clock() - began)
         if times[0] > 3.0:
             return times[0], solution

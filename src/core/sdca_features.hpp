@@ -207,6 +207,17 @@ class SdcaFeatures {
     return change;
   }
 
+  /// g*(V) of the squared penalty, the only one without levels to shrink at.
+  double conjugate() const {
+    double sum = 0.0;
+    for (int64_t j = 0; j < m_; ++j) {
+      double squares = 0.0;
+      for (int64_t k = j * K_; k < (j + 1) * K_; ++k) squares += V_[k] * V_[k];
+      sum += 0.5 * gain_[j] * squares;
+    }
+    return sum;
+  }
+
   /// g at the centre.
   double penalty() const {
     double absolute = 0.0, squares = 0.0, norms = 0.0;

@@ -64,7 +64,9 @@ class Sdca {
       const bool done = values_.gap() <= target * std::abs(values_.objective);
       adapt();
       rebuild();
-      pause_ = std::min<int64_t>(pause_ + 4, 50);
+      // Without features to price a look costs half a sweep, else several sweeps of a working set.
+      pause_ = prices_.selects() ? std::min<int64_t>(pause_ + 4, 50)
+                                 : std::clamp<int64_t>(sweeps_ / 4, 2, 50);
       if (done) return true;
     }
     return false;
@@ -211,7 +213,12 @@ class Sdca {
     if (!norm_penalty()) sigma_b_ = std::min(sigma_b_, 0.1 * squares / problem_.penalty.quad());
   }
 
+  /// Whether the state of the features is what the dual makes it, but for rounding: where all take
+  /// part for good and no proximal term holds them, nothing has to be made anew after every look.
+  bool current() const { return !prices_.selects() && features_.count() == d_ && looks_ % 16 != 0; }
+
   void rebuild() {
+    if (current()) return samples_.prepare(intercept_, sigma_b_);
     std::vector<int32_t> list = working_features();
     std::vector<double> center(list.size() * static_cast<std::size_t>(outputs_), 0.0);
     std::vector<int32_t> place(static_cast<std::size_t>(d_), -1);
@@ -256,7 +263,8 @@ class Sdca {
       now.samples += slack;
       gain += margin;
     });
-    price();
+    ++looks_;
+    if (!current()) price();
     now.norm = values_.norm;
     double inside = 0.0;
     for (const int32_t j : features_.features())
@@ -267,7 +275,7 @@ class Sdca {
       now.dual = now.norm > 1.0 ? gain / now.norm : gain;
       now.features = std::abs(move_);
     } else {
-      now.dual = gain - prices_.conjugate();
+      now.dual = gain - (current() ? features_.conjugate() : prices_.conjugate());
     }
     now.dual -= now.intercept;
     values_ = now;
@@ -349,7 +357,7 @@ class Sdca {
   bool compress_ = false;
   double sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0;
   double best_gap_ = INFINITY;
-  int64_t sweeps_ = 0, inner_ = 2, pause_ = 6, standing_ = 0, nonzeros_ = 0;
+  int64_t sweeps_ = 0, inner_ = 2, pause_ = 6, standing_ = 0, nonzeros_ = 0, looks_ = 0;
   std::vector<double> signed_dual_, intercept_;     // Ỹ of the last pricing, n x outputs
   std::vector<std::pair<int32_t, double>> center_;  // outputs entries per used feature
   SdcaValues values_;

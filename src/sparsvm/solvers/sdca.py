@@ -40,8 +40,10 @@ class SDCA(Solver):
 
     Parameters
     ----------
-    relaxation : float, default=1.7
-        Length of the steps in the dual, relative to the exact one; between 0 and 2.
+    relaxation : float or None, default=None
+        Length of the steps in the dual, relative to the safe one; between 0 and 2. The safe step is
+        the exact one for ``l2``, where None stands for 1; it is too short where features rest at
+        zero, and None stands for 1.7 with all other penalties.
     sweeps : int, default=2
         Sweeps over the samples in each proximal step.
     max_iter : int, default=20000
@@ -57,7 +59,9 @@ class SDCA(Solver):
 
     name = "sdca"
 
-    def __init__(self, relaxation: float = 1.7, sweeps: int = 2, max_iter: int = 20_000) -> None:
+    def __init__(
+        self, relaxation: float | None = None, sweeps: int = 2, max_iter: int = 20_000
+    ) -> None:
         self.relaxation = relaxation
         self.sweeps = sweeps
         self.max_iter = max_iter
@@ -114,7 +118,7 @@ class SDCA(Solver):
         return False
 
     def _check_options(self) -> None:
-        if not 0.0 < self.relaxation < 2.0:
+        if self.relaxation is not None and not 0.0 < self.relaxation < 2.0:
             raise ValueError(
                 f"relaxation must lie strictly between 0 and 2, but is {self.relaxation!r}."
             )
@@ -123,9 +127,10 @@ class SDCA(Solver):
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)!r}.")
 
     def _method(self, problem: Problem, control: Control) -> Any:
+        usual = 1.0 if problem.penalty.kind == "l2" else 1.7
         return _core.Sdca(
             **native_arguments(problem),
-            relaxation=self.relaxation,
+            relaxation=usual if self.relaxation is None else self.relaxation,
             sweeps=self.sweeps,
             callback=_scaled(progress(self.name, control), problem.alpha),
         )
