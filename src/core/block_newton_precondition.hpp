@@ -90,6 +90,9 @@ class NewtonPreconditioner {
   // A product touches an entry of the data for each of the outputs, eight at a time; in that time a
   // matrix product does this many operations.
   static constexpr double kOperations = 10.0;
+  // Samples to a feature. With fewer the matrix is all but singular, and what it calls flat sends the
+  // steps from kink to kink: l1 on 100 x 10000 spectra stalled so.
+  static constexpr std::size_t kSamples = 2;
   static constexpr std::int64_t kBatch = 128;     // samples multiplied at once
   static constexpr std::size_t kSmall = 1 << 20;  // matrix entries that are always affordable
   static constexpr std::int32_t kIntercept = -1;
@@ -137,13 +140,16 @@ class NewtonPreconditioner {
     if (system_->intercept) built_.push_back(kIntercept);
     const std::size_t m = built_.size();
     gram_.assign(at(matrices()), {});
+    samples_.clear();
     std::vector<double> batch(m * at(kBatch));
     for (int k = 0; k < matrices(); ++k) {
       gram_[at(k)].assign(m * m, 0.0);
+      samples_.push_back(0);
       std::int64_t filled = 0;
       for (const std::int32_t i : rows_.active) {
         const float c = weight(i, k);
         if (!(c > 0.0F)) continue;
+        ++samples_.back();
         const double root = std::sqrt(static_cast<double>(c));
         double* row = batch.data() + at(filled) * m;
         std::fill(row, row + m, 0.0);
@@ -188,7 +194,9 @@ class NewtonPreconditioner {
         if (place[at(f)] >= 0 && system_->mark[at(f * width_ + k)] == UnitPenalty::loose)
           factor.rows.push_back(f);
       }
-      if (!factor.rows.empty() && factorise(gram_[at(separate_ ? k : 0)], place, factor))
+      const std::size_t matrix = at(separate_ ? k : 0);
+      if (samples_[matrix] < kSamples * factor.rows.size()) continue;
+      if (!factor.rows.empty() && factorise(gram_[matrix], place, factor))
         factors_.push_back(std::move(factor));
     }
   }
@@ -264,6 +272,7 @@ class NewtonPreconditioner {
   std::vector<double> inverse_, centred_, shift_, work_;
   std::vector<std::int32_t> built_;
   std::vector<std::vector<double>> gram_;
+  std::vector<std::size_t> samples_;  // behind each of them
   std::vector<Factor> factors_;
   double spent_ = 0.0;
 };
