@@ -34,7 +34,8 @@ class Spy(Solver):
 
     name = "spy"
 
-    def __init__(self):
+    def __init__(self, word=False):
+        self.word = word
         self.seen = []
 
     def unsupported(self, problem):
@@ -44,6 +45,12 @@ class Spy(Solver):
         solution = InteriorPoint().solve(problem, start, control)
         self.seen.append((problem, start, solution))
         return solution
+
+    def attempt(self, problem, start, control):
+        found = InteriorPoint().attempt(problem, start, control) if self.word else None
+        if found is not None:
+            self.seen.append((problem, start, found))
+        return found
 
 
 def build(X, y, loss, penalty, alpha, weight=None, **options):
@@ -155,7 +162,8 @@ def test_the_start_is_the_ordinary_machine_with_the_same_alpha():
 
 @pytest.mark.parametrize("name", LINEAR)
 @pytest.mark.parametrize("mu", [1.0, 0.4])
-def test_every_iterate_for_two_classes_solves_the_linear_program_of_the_paper(name, mu):
+@pytest.mark.parametrize("word", [True, False])
+def test_every_iterate_for_two_classes_solves_the_linear_program_of_the_paper(name, mu, word):
     loss, penalty = OBJECTIVES[name]
     is_ramp = isinstance(loss, Ramp)
     options = {
@@ -167,7 +175,7 @@ def test_every_iterate_for_two_classes_solves_the_linear_program_of_the_paper(na
         X, y = cases.gaussian(seed, n, d, 2, apart=0.4)
         labels = 2.0 * y - 1.0
         problem = build(X, y, Ramp(mu=mu) if is_ramp else loss, penalty, lam / n)
-        spy = Spy()
+        spy = Spy(word)
         solution = solve(problem, solver=spy)
         assert solution.status == "optimal"
         # The convex start, then one problem a step, less the last one where it was solved before.
@@ -176,7 +184,8 @@ def test_every_iterate_for_two_classes_solves_the_linear_program_of_the_paper(na
             w, b = start.coef[0], start.intercept[0]
             value = dc_programs.binary_step(X, labels, w, b, lam, **options)
             scale = n / (mu if is_ramp else 1.0)
-            assert scale * inner.objective == pytest.approx(value, abs=1e-6 * n)
+            found = touching.objective(inner.coef, inner.intercept)
+            assert scale * found == pytest.approx(value, abs=1e-6 * n)
             here = dc_programs.binary_objective(X, labels, w, b, lam, **options)
             assert scale * touching.objective(start.coef, start.intercept) == pytest.approx(here)
         w, b = solution.coef[0], solution.intercept[0]
@@ -185,15 +194,17 @@ def test_every_iterate_for_two_classes_solves_the_linear_program_of_the_paper(na
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_iterate_for_many_classes_solves_its_linear_program(seed):
+@pytest.mark.parametrize("word", [True, False])
+def test_every_iterate_for_many_classes_solves_its_linear_program(seed, word):
     X, problem = random_problem(seed)
-    spy = Spy()
+    spy = Spy(word)
     solution = solve(problem, solver=spy)
     assert solution.status == "optimal"
     scale = problem.loss.mu if problem.loss.name == "ramp" else 1.0
-    for _, start, inner in spy.seen[1:]:
+    for touching, start, inner in spy.seen[1:]:
         value = dc_programs.step(problem, start.coef, start.intercept, X)
-        assert inner.objective / scale == pytest.approx(value, abs=1e-6)
+        found = touching.objective(inner.coef, inner.intercept)
+        assert found / scale == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", [43, 51, 53, 55, 57])

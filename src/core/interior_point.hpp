@@ -131,7 +131,8 @@ class InteriorPoint {
   double unit_;
   int n_, K_, outputs_, shift_class_;
   std::int64_t d_;
-  bool quadratic_, across_features_ = true, polishing_ = false, blocked_ = false;
+  bool quadratic_, across_features_ = true, empty_class_ = false, polishing_ = false,
+                   blocked_ = false;
 
   std::vector<double> mean_, free_scale_;
   std::vector<std::int32_t> free_features_;
@@ -208,6 +209,7 @@ class InteriorPoint {
   void open_working_set();
   bool starts_nonzero(std::int64_t b) const;
   void add_blocks(const std::vector<std::int64_t>& list, bool opening = false);
+  std::vector<double> imbalances();
   double limit_by_outsiders(double ad, double near, std::vector<std::int64_t>& entering);
   void collect_near(double threshold, bool listed, std::vector<std::int64_t>& entering);
 

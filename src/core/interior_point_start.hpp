@@ -32,7 +32,10 @@ inline void InteriorPoint::start() {
   // A class without samples, as a linearised ramp loss may leave it, needs flows to start from
   // too; the equalities of the intercept then begin with a residual.
   for (double& s : share)
-    if (s == 0.0) s = kEmptyShare;
+    if (s == 0.0) {
+      s = kEmptyShare;
+      empty_class_ = true;
+    }
   margin_unit_ = margin_sizes > 0.0 ? margin_sizes / total_lambda_ : 1.0;
 
   std::vector<double> centre(nk);  // lambda (pi - Z), sample-major

@@ -100,6 +100,9 @@ class InteriorPoint(Solver):
 
     def attempt(self, problem: Problem, start: Start | None, control: Control) -> Attempt | None:
         """Return what the warm or else the cold start came to, if it was the tolerance."""
+        if np.bincount(problem.y, minlength=problem.n_classes).min() == 0:
+            # The intercept of such a class is unbounded; only a certificate tells what is left.
+            return None
         with blas_threads(control.n_jobs or 1):
             for trial in takewhile(lambda trial: trial.sharper == SHARP, _trials(start, problem)):
                 raw = self._run(problem, trial, control, residual=RESIDUAL * control.tol)
