@@ -93,7 +93,8 @@ class Continuation:
         self._zero = known
         if 0.0 < known.value < np.inf:
             problem = self.at(known.value)
-            self._keep(problem, known.solution(problem), group_strength(problem, known.dual))
+            solution, strength = known.solution(problem), group_strength(problem, known.dual)
+            self._keep(problem, solution, strength, _penalty(problem, solution.coef))
 
     def solve(self, alpha: float, tol: float | None = None) -> Solution:
         """Return the certified solution at ``alpha``."""
@@ -146,7 +147,7 @@ class Continuation:
             strength = group_strength(part.whole, found.dual)
             solution = replace(lifted(part, found, strength, control.tol), n_iter=iterations)
             if solution.converged:
-                self._keep(whole, solution, strength)
+                self._keep(whole, solution, strength, _penalty(part.part, found.coef))
                 return solution
             grown = self._with_violators(features, strength)
             if grown.size == features.size:
@@ -154,13 +155,11 @@ class Continuation:
             features = grown
             start = Start(solution.coef, solution.intercept, found.dual)
         solution = resolve(self.solver, whole, control).solve(whole, start, control)
-        self._keep(whole, solution, group_strength(whole, solution.dual))
+        strength = group_strength(whole, solution.dual)
+        self._keep(whole, solution, strength, _penalty(whole, solution.coef))
         return replace(solution, n_iter=iterations + solution.n_iter)
 
-    def _keep(self, problem: Problem, solution: Solution, strength: Floats) -> None:
-        penalty = problem.penalty.value(solution.coef)
-        if problem.tilt is not None:
-            penalty -= float(np.sum(problem.tilt * solution.coef))
+    def _keep(self, problem: Problem, solution: Solution, strength: Floats, penalty: float) -> None:
         self._last = _Point(problem.alpha, solution, strength, penalty)
 
     def _start(self, alpha: float) -> Start | None:
@@ -210,6 +209,12 @@ class Continuation:
     def _of_groups(self, groups: NDArray[np.bool_]) -> Features:
         terms = self.problem.penalty
         return np.flatnonzero(groups[terms.groups] | (terms.omega == 0.0)).astype(np.int32)
+
+
+def _penalty(problem: Problem, coef: Floats) -> float:
+    """Return what alpha multiplies in the objective."""
+    value = problem.penalty.value(coef)
+    return value if problem.tilt is None else value - float(np.sum(problem.tilt * coef))
 
 
 def _support(coef: Floats) -> NDArray[np.intp]:
