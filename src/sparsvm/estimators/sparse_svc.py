@@ -56,7 +56,10 @@ class SparseSVC(PenalisedClassifier):
         not convex: they select fewer features, and the model is a critical point (see
         :class:`~sparsvm.solvers.DCA`).
     alpha : float or None, default=None
-        Strength of the penalty; None means 1 / (sum of the weights), the classical C = 1.
+        Strength of the penalty; None means 1 / (sum of the weights), the classical C = 1. At a tiny
+        alpha the exact optimum may predict worse than what another library returns before it has
+        converged, which is a penalty by stopping early: choose alpha by cross-validation
+        (:class:`SparseSVCCV`) instead of leaving it small.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is never penalised.
     class_weight : None, "balanced" or dict, default=None
