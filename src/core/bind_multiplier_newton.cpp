@@ -11,6 +11,7 @@
 #include <string>
 
 #include "arrays.hpp"
+#include "hinge_arrays.hpp"
 #include "module.hpp"
 #include "monitor.hpp"
 #include "multiplier_newton.hpp"
@@ -30,29 +31,19 @@ class MultiplierNewtonRun {
                       std::optional<Vector> margin_scale, bool intercept,
                       std::optional<Matrix> tilt, const std::string& kind, double l1_ratio,
                       Integers groups, int64_t n_groups, bool per_class, Vector omega, Vector rms)
-      : y_(y), groups_(groups), lam_(lam), omega_(omega), rms_(rms), cost_(cost),
-        margin_scale_(margin_scale), tilt_(tilt), n_(design.n()), d_(design.d()),
-        classes_(rows(cost)) {
-    if (classes_ < 2) throw std::invalid_argument("cost must have two rows at least.");
-    check_shape("cost", cost, classes_, classes_);
-    check_size("y has", length(y), "the design's number of samples is", n_);
-    check_size("lam has", length(lam), "the design's number of samples is", n_);
-    if (margin_scale) {
-      check_size("margin_scale has", length(*margin_scale), "the design's number of samples is",
-                 n_);
-    }
-    check_size("groups has", length(groups), "the design's number of features is", d_);
-    check_size("omega has", length(omega), "the design's number of features is", d_);
+      : arrays_{y, lam, cost, margin_scale, tilt, groups, omega}, rms_(rms), n_(design.n()),
+        d_(design.d()), classes_(rows(cost)) {
+    arrays_.check(design, n_groups);
     check_size("rms has", length(rms), "the design's number of features is", d_);
-    if (tilt) check_shape("tilt", *tilt, d_, outputs());
-    check_labels(y, classes_);
-    check_groups(n_groups);
-    const HingeTerms hinge{n_,           classes_,
-                           y_.data(),    lam_.data(),
-                           cost_.data(), margin_scale_ ? margin_scale_->data() : nullptr};
+    const HingeTerms hinge{n_,
+                           classes_,
+                           arrays_.y.data(),
+                           arrays_.lam.data(),
+                           arrays_.cost.data(),
+                           arrays_.margin_factors()};
     method_ = std::make_unique<MultiplierNewton>(MultiplierNewtonProblem{
-        &design, hinge, penalty_kind(kind), l1_ratio, groups_.data(), n_groups, per_class,
-        omega_.data(), rms_.data(), intercept, tilt_ ? tilt_->data() : nullptr});
+        &design, hinge, penalty_kind(kind), l1_ratio, arrays_.groups.data(), n_groups, per_class,
+        arrays_.omega.data(), rms_.data(), intercept, arrays_.tilts()});
   }
 
   void start(const Matrix& weights, const Vector& intercept, const Matrix& dual) {
@@ -100,22 +91,10 @@ class MultiplierNewtonRun {
   }
 
  private:
-  int64_t outputs() const { return classes_ == 2 ? 1 : classes_; }
+  int64_t outputs() const { return arrays_.outputs(); }
 
-  void check_groups(int64_t n_groups) const {
-    for (int64_t j = 0; j < d_; ++j) {
-      const int64_t g = groups_.data()[j];
-      if (g >= 0 && g < n_groups) continue;
-      throw std::invalid_argument("groups[" + std::to_string(j) + "] is " + std::to_string(g) +
-                                  ", outside 0 .. " + std::to_string(n_groups - 1) + ".");
-    }
-  }
-
-  Integers y_, groups_;
-  Vector lam_, omega_, rms_;
-  Matrix cost_;
-  std::optional<Vector> margin_scale_;
-  std::optional<Matrix> tilt_;
+  HingeArrays arrays_;
+  Vector rms_;
   int64_t n_, d_, classes_;
   std::unique_ptr<MultiplierNewton> method_;
 };

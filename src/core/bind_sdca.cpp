@@ -12,6 +12,7 @@
 
 #include "arrays.hpp"
 #include "design_sparse.hpp"
+#include "hinge_arrays.hpp"
 #include "module.hpp"
 #include "monitor.hpp"
 #include "sdca_pricing.hpp"
@@ -24,15 +25,6 @@ using Vector = Input<double, 1>;
 using Matrix = Input<double, 2>;
 using Integers = Input<std::int32_t, 1>;
 
-void check_numbers(const char* what, const Integers& array, int64_t limit) {
-  for (int64_t i = 0; i < length(array); ++i) {
-    if (array.data()[i] >= 0 && array.data()[i] < limit) continue;
-    throw std::invalid_argument(std::string(what) + "[" + std::to_string(i) + "] is " +
-                                std::to_string(array.data()[i]) + ", outside 0 .. " +
-                                std::to_string(limit - 1) + ".");
-  }
-}
-
 /// The method together with the arrays that it points into.
 class SdcaRun {
  public:
@@ -40,42 +32,29 @@ class SdcaRun {
           std::optional<Vector> margin_scale, bool intercept, std::optional<Matrix> tilt,
           const std::string& kind, double l1_ratio, Integers groups, int64_t n_groups,
           bool per_class, Vector omega, double relaxation, int sweeps, nb::object callback)
-      : y_(y), groups_(groups), lambda_(lambda), omega_(omega), margin_scale_(margin_scale),
-        cost_(cost), tilt_(tilt), n_(design.n()), d_(design.d()), classes_(rows(cost)),
-        monitor_(callback) {
-    if (classes_ < 2) throw std::invalid_argument("cost must have two rows at least.");
-    check_shape("cost", cost, classes_, classes_);
-    check_size("y has", length(y), "the design's number of samples is", n_);
-    check_size("lam has", length(lambda), "the design's number of samples is", n_);
-    if (margin_scale) {
-      check_size("margin_scale has", length(*margin_scale), "the design's number of samples is",
-                 n_);
-    }
-    check_size("groups has", length(groups), "the design's number of features is", d_);
-    check_size("omega has", length(omega), "the design's number of features is", d_);
-    check_numbers("y", y, classes_);
-    check_numbers("groups", groups, n_groups);
+      : arrays_{y, lambda, cost, margin_scale, tilt, groups, omega}, n_(design.n()), d_(design.d()),
+        classes_(rows(cost)), monitor_(callback) {
+    arrays_.check(design, n_groups);
     for (int64_t j = 0; j < d_; ++j) {
       if (!(omega.data()[j] > 0.0)) {
         throw std::invalid_argument("omega[" + std::to_string(j) + "] is " +
                                     std::to_string(omega.data()[j]) + ", but must be positive.");
       }
     }
-    if (tilt) check_shape("tilt", *tilt, d_, outputs());
     if (!(relaxation > 0.0 && relaxation < 2.0)) {
       throw std::invalid_argument("relaxation must lie between 0 and 2, but is " +
                                   std::to_string(relaxation) + ".");
     }
     const SdcaProblem problem{&design,
-                              y_.data(),
-                              lambda_.data(),
-                              cost_.data(),
-                              margin_scale_ ? margin_scale_->data() : nullptr,
+                              arrays_.y.data(),
+                              arrays_.lam.data(),
+                              arrays_.cost.data(),
+                              arrays_.margin_factors(),
                               classes_,
                               intercept,
-                              tilt_ ? tilt_->data() : nullptr,
-                              {penalty_kind(kind), l1_ratio, groups_.data(), n_groups, per_class,
-                               omega_.data(), d_, outputs()}};
+                              arrays_.tilts(),
+                              {penalty_kind(kind), l1_ratio, arrays_.groups.data(), n_groups,
+                               per_class, arrays_.omega.data(), d_, outputs()}};
     load_blas();
     method_ = std::make_unique<Sdca>(problem, SdcaOptions{relaxation, sweeps});
   }
@@ -124,13 +103,9 @@ class SdcaRun {
   nb::object history() const { return monitor_.history(); }
 
  private:
-  int64_t outputs() const { return classes_ == 2 ? 1 : classes_; }
+  int64_t outputs() const { return arrays_.outputs(); }
 
-  Integers y_, groups_;
-  Vector lambda_, omega_;
-  std::optional<Vector> margin_scale_;
-  Matrix cost_;
-  std::optional<Matrix> tilt_;
+  HingeArrays arrays_;
   int64_t n_, d_, classes_;
   Monitor monitor_;
   std::unique_ptr<Sdca> method_;
