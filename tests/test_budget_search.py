@@ -52,7 +52,8 @@ def assert_agrees(problem, solution, tol=1e-5):
     oracle = oracles.solve_constrained(problem, solution.eta)
     # Either may exceed the budget by a rounding, of which 1 / alpha is the price.
     unit = ConstrainedProblem(problem, solution.eta).unit
-    slack = oracle.accuracy + FEASIBLE * unit / solution.alpha
+    price = 1.0 / solution.alpha if solution.alpha > 0.0 else 0.0
+    slack = oracle.accuracy + FEASIBLE * unit * price
     assert abs(solution.objective - oracle.value) <= tol * oracle.value + slack
     assert solution.dual_objective <= oracle.value * (1.0 + 1e-7) + slack
 
