@@ -3,8 +3,10 @@
 ``python peer.py NAME PROBLEM.npz ALPHA SECONDS TARGET...`` prints one line of JSON: for each target
 the seconds of processor time at which the objective was first at most that, or null, the time
 spent in all, and the last objective. It stops after SECONDS. Only the library's own work is timed.
+Several ALPHAs, joined by commas, are a path with a target each (lightning only).
 """
 
+import contextlib
 import json
 import sys
 import time
@@ -62,24 +64,38 @@ class Enough(Exception):
     """Raised through a library's loop to end it."""
 
 
-def lightning(watch, X, y):
-    """Block coordinate descent; looked at once an epoch."""
+def lightning(watch, X, y, model=None):
+    """Block coordinate descent; looked at once an epoch. A model goes on from its coefficients."""
     from lightning.classification import CDClassifier
 
     def callback(model):
         if watch.look(np.asarray(model.coef_)):
             raise Enough
 
-    model = CDClassifier(
-        loss="squared_hinge", multiclass=True, penalty="l1/l2", C=1.0 / y.size, alpha=watch.alpha,
-        max_iter=100000, tol=0.0, random_state=0, callback=callback, n_calls=X.shape[1],
+    model = model or CDClassifier(
+        loss="squared_hinge", multiclass=True, penalty="l1/l2", C=1.0 / y.size, max_iter=100000,
+        tol=0.0, random_state=0, n_calls=X.shape[1], warm_start=True,
     )  # fmt: skip
+    model.set_params(alpha=watch.alpha, callback=callback)
     watch.go_on()
-    try:
+    with contextlib.suppress(Enough):
         model.fit(X, y)
-    except Enough:
-        return
-    watch.look(model.coef_)
+        watch.look(model.coef_)
+    return model
+
+
+def lightning_path(problem, alphas, limit, targets, X, y):
+    """Follow the alphas, a target each; return what main() prints."""
+    model, spent, reached, last = None, 0.0, [None] * len(alphas), None
+    for k, (alpha, target) in enumerate(zip(alphas, targets, strict=True)):
+        watch = Watch(problem, alpha, limit - spent, [target])
+        model = lightning(watch, X, y, model)
+        watch.pause()
+        spent, last = spent + watch.spent, watch.last
+        if watch.reached[0] is None:
+            break
+        reached[k] = spent
+    return {"reached": reached, "spent": spent, "last": last}
 
 
 def cyanure(watch, X, y):
@@ -141,7 +157,12 @@ def main():
             X = sp.csr_matrix((file["data"], file["indices"], file["indptr"]), tuple(file["shape"]))
     if name == "lightning":
         X = sp.csc_matrix(X) if sp.issparse(X) else np.asfortranarray(X)
-    watch = Watch((loss, penalty, X, y), float(alpha), float(limit), list(map(float, targets)))
+    problem, limit, targets = (loss, penalty, X, y), float(limit), list(map(float, targets))
+    if "," in alpha:
+        alphas = list(map(float, alpha.split(",")))
+        print(json.dumps(lightning_path(problem, alphas, limit, targets, X, y)))
+        return
+    watch = Watch(problem, float(alpha), limit, targets)
     run(watch, X, y)
     watch.pause()
     print(json.dumps({"reached": watch.reached, "spent": watch.spent, "last": watch.last}))

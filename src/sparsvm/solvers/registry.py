@@ -58,10 +58,13 @@ class Rule(NamedTuple):
 # sdca is the fastest to 1e-4, and with squared penalties to 1e-6. With norms its last digits are
 # slow or out of reach, and newton takes them in a few dozen steps (1000 newsgroup articles, joint
 # l1/l2, to 1e-6: 3, 7 and 4 s at alpha = 1/n, 1/(3 n) and 1/(10 n)). With all 11314 articles it did
-# not end its first subproblem within minutes, so there sdca goes on for as long as it can.
+# not end its first subproblem within minutes, so there sdca goes on for as long as it can, as it
+# does where no last digits are asked for (a path of 100 alphas to 1e-4 took three times as long
+# when newton ended every point).
 MANY_SAMPLES = 500
 MANY_TEXTS = 50
 TOO_MANY_TEXTS_FOR_NEWTON = 3000
+LAST_DIGITS = 1e-5
 
 
 def _many_texts(problem: Problem) -> bool:
@@ -83,13 +86,14 @@ AUTO: tuple[Rule, ...] = (
             _many_texts(problem)
             and problem.penalty.is_norm
             and problem.n <= TOO_MANY_TEXTS_FOR_NEWTON
+            and control.tol < LAST_DIGITS
         ),
         "a sweep costs as much as the non-zeros, but the last digits take many",
     ),
     Rule(
         ("sdca", "newton", "interior_point"),
         lambda problem, control: _many_texts(problem),
-        "strongly convex, or too large for anything but sweeps",
+        "a sweep costs as much as the non-zeros, and few digits take few",
     ),
     Rule(
         (("sdca", 1e-2), "newton", "interior_point"),
