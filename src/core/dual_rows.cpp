@@ -2,7 +2,7 @@
 
 namespace sparsvm {
 
-SPARSVM_WIDER void dual_rows(std::int64_t outputs, const DualRows& rows) {
+SPARSVM_CLONED void dual_rows(std::int64_t outputs, const DualRows& rows) {
   switch (outputs) {
     case 1: return detail::dual_clip(rows);
     case 3: return detail::dual_rows_of<3>(rows);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sorting_network.hpp"
-#include "wider.hpp"
+#include "clones.hpp"
 
 namespace sparsvm {
 

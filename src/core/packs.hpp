@@ -1,28 +1,15 @@
-// Four doubles or eight floats at a time, and the dispatch of hot loops on the processor at hand.
+// Four doubles or eight floats at a time.
 //
 // The packs are GCC's and clang's vector types, which compile for any instruction set; other
 // compilers get plain arrays with the same operations in the same order (SPARSVM_PLAIN_PACKS asks for
 // them anywhere). Products and sums are lane by lane and never contracted, so the results do not
 // depend on the instruction set.
-// Functions marked SPARSVM_CLONED must not be templates; what they call must be SPARSVM_INLINE.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-#if defined(__GNUC__)
-#define SPARSVM_INLINE inline __attribute__((always_inline))
-#else
-#define SPARSVM_INLINE inline
-#endif
-
-// Sanitizers instrument the resolver, which runs before they are set up.
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define SPARSVM_CLONED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-#else
-#define SPARSVM_CLONED
-#endif
+#include "clones.hpp"
 
 namespace sparsvm {
 

@@ -1,30 +1,15 @@
 // The inner loops of dual coordinate ascent: sums of scaled rows, and rows minus multiples.
 //
 // Eight outputs at a time stay in registers while the rows of a sample pass by; a row's eight
-// doubles are one cache line. The functions are compiled for wider vectors too, and the one that
-// suits the machine is chosen when the module is loaded: without fused operations all give the same
-// bits. Measured on the 20 newsgroups (l2, 56436 features, 20 classes): a sweep takes about 0.6
-// of what plain loops took.
+// doubles are one cache line. Measured on the 20 newsgroups (l2, 56436 features, 20 classes): a sweep
+// takes about 0.6 of what plain loops took.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
+#include "clones.hpp"
 #include "prox.hpp"
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define SPARSVM_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define SPARSVM_CLONES
-#endif
-#if defined(__GNUC__)
-#define SPARSVM_INLINE __attribute__((always_inline)) inline
-#define SPARSVM_PREFETCH(address) __builtin_prefetch(address)
-#else
-#define SPARSVM_INLINE inline
-#define SPARSVM_PREFETCH(address) ((void)(address))
-#endif
 
 namespace sparsvm::kernels {
 
@@ -67,11 +52,11 @@ SPARSVM_INLINE void add_rows(const double* V, std::int64_t K, const std::int32_t
   }
 }
 
-SPARSVM_CLONES inline void add_scaled_rows(const double* V, std::int64_t K, const std::int32_t* row,
+SPARSVM_CLONED inline void add_scaled_rows(const double* V, std::int64_t K, const std::int32_t* row,
                                            const double* weight, std::int64_t count, double* s) {
   add_rows<false>(V, K, row, weight, nullptr, count, s);
 }
-SPARSVM_CLONES inline void add_shrunk_rows(const double* V, std::int64_t K, const std::int32_t* row,
+SPARSVM_CLONED inline void add_shrunk_rows(const double* V, std::int64_t K, const std::int32_t* row,
                                            const double* weight, const double* level,
                                            std::int64_t count, double* s) {
   add_rows<true>(V, K, row, weight, level, count, s);

@@ -1,7 +1,7 @@
 #include "simplex_batch.hpp"
 
 #include "sorting_network.hpp"
-#include "wider.hpp"
+#include "clones.hpp"
 
 namespace sparsvm {
 
@@ -14,7 +14,7 @@ SimplexBatch::SimplexBatch(std::int64_t entries) : entries_(entries) {
 }
 
 /// theta = max_j (z_(1) + … + z_(j) − mass)/j over the entries z = y − top in descending order.
-SPARSVM_WIDER void SimplexBatch::locate() {
+SPARSVM_CLONED void SimplexBatch::locate() {
   sorted_ = block_;
   for (const auto& [above, below] : network_) {
     double* upper = sorted_.data() + above * lanes;
@@ -46,7 +46,7 @@ SPARSVM_WIDER void SimplexBatch::locate() {
   }
 }
 
-SPARSVM_WIDER void SimplexBatch::project() {
+SPARSVM_CLONED void SimplexBatch::project() {
   locate();
   for (std::int64_t k = 0; k < entries_; ++k) {
     double* z = entry(block_, k);

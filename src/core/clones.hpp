@@ -1,0 +1,23 @@
+// Hot functions compiled for several instruction sets; the one that suits the machine is chosen when
+// the module is loaded.
+//
+// Nothing is contracted and the order of sums does not depend on the width, so all give the same
+// bits. Functions marked SPARSVM_CLONED must not be templates; what they call must be
+// SPARSVM_INLINE.
+#pragma once
+
+#if defined(__GNUC__)
+#define SPARSVM_INLINE inline __attribute__((always_inline))
+#define SPARSVM_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define SPARSVM_INLINE inline
+#define SPARSVM_PREFETCH(address) ((void)(address))
+#endif
+
+// The choice needs glibc. Sanitizers instrument it although it runs before they are set up.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
+    defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#define SPARSVM_CLONED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define SPARSVM_CLONED
+#endif
