@@ -75,12 +75,14 @@ def test_iterates_are_those_of_algorithm_1(family, penalty):
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("classes", [3, 4, 5, 6, 7, 8, 9, 10, 66])
-def test_iterates_with_many_samples_and_classes(classes):
-    # More samples than are projected side by side, and classes on both sides of every switch.
+@pytest.mark.parametrize("classes", [*range(3, 14), 66])
+@pytest.mark.parametrize("features", [40, 70])
+def test_iterates_with_many_samples_and_classes(classes, features):
+    # More samples than are projected side by side, and sizes on both sides of every switch.
     rng = np.random.default_rng(classes)
     y = (np.arange(75) % classes).astype(np.int32)
-    follow(hinge_problem(rng.normal(size=(75, 40)), y, "l1/linf", alpha=1e-3), iterations=6)
+    X = rng.normal(size=(75, features))
+    follow(hinge_problem(X, y, "l1/linf", alpha=1e-3), iterations=6)
 
 
 @pytest.mark.native

@@ -1,12 +1,9 @@
 // The dual step of fbpd for few classes: rows of a known, small length, many at once.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <utility>
 
-#include "sorting_network.hpp"
-#include "clones.hpp"
+#include "simplex_root.hpp"
 
 namespace sparsvm {
 
@@ -28,42 +25,8 @@ inline constexpr std::int64_t dual_rows_longest = 10;
 
 namespace detail {
 
-/// Of 8, 16, 24, 32, 48 and 64 lanes these are the fastest: with fewer, GCC unrolls the loops.
+/// Rows that are treated together: several packs hide each other's waiting.
 inline constexpr int dual_lanes = 24;
-
-SPARSVM_INLINE void exchange(double* __restrict upper, double* __restrict lower) {
-  for (int l = 0; l < dual_lanes; ++l) {
-    const double a = upper[l], b = lower[l];
-    upper[l] = a > b ? a : b;
-    lower[l] = a < b ? a : b;
-  }
-}
-
-template <int K, std::size_t... e>
-SPARSVM_INLINE void exchange_all(double (&v)[K][dual_lanes], std::index_sequence<e...>) {
-  (exchange(v[sorting_network<K>[e].first], v[sorting_network<K>[e].second]), ...);
-}
-
-/// In every lane: top = max_k v_k, v <- v − top, and theta with Σ_k (v_k − theta)₊ = mass, which is
-/// max_j (v_(1) + … + v_(j) − mass)/j over the entries in descending order.
-template <int K>
-SPARSVM_INLINE void simplex_roots(double (&v)[K][dual_lanes], const double* mass, double* theta) {
-  constexpr int L = dual_lanes;
-  exchange_all(v, std::make_index_sequence<sorting_network<K>.size()>{});
-  double sum[L];
-  for (int l = 0; l < L; ++l) {
-    sum[l] = -mass[l];
-    theta[l] = -mass[l];
-  }
-  for (int j = 1; j < K; ++j) {
-    const double share = 1.0 / (j + 1);
-    for (int l = 0; l < L; ++l) {
-      sum[l] += v[j][l] - v[0][l];
-      const double candidate = share * sum[l];
-      theta[l] = candidate > theta[l] ? candidate : theta[l];
-    }
-  }
-}
 
 /// The projection on the simplex {u_0 + u_1 = p} is a clipping of u_1, the only output.
 SPARSVM_INLINE void dual_clip(const DualRows& rows) {
@@ -92,7 +55,7 @@ template <int K>
 SPARSVM_INLINE void dual_block(const DualRows& rows, std::int64_t first, int count,
                                const double* shift, double* totals) {
   constexpr int L = dual_lanes;
-  double moved[L * K], sorted[K][L], theta[L], mass[L];
+  double moved[L * K], lanes[K][L], top[L], theta[L], mass[L];
   const double* __restrict s = rows.scores + first * K;
   const double* __restrict lift = rows.lift + first * K;
   const double* __restrict own = rows.own + first * K;
@@ -106,12 +69,18 @@ SPARSVM_INLINE void dual_block(const DualRows& rows, std::int64_t first, int cou
   for (int e = 0; e < entries; ++e) moved[e] = tilde[e] + (lift[e] + sigma * (s[e] + shift[e]));
   for (int l = 0; l < count; ++l) mass[l] = rows.mass[first + l];
   for (int l = 0; l < L; ++l) {
-    for (int k = 0; k < K; ++k) sorted[k][l] = moved[l * K + k];
+    for (int k = 0; k < K; ++k) lanes[k][l] = moved[l * K + k];
   }
-  simplex_roots<K>(sorted, mass, theta);
+  for (int l = 0; l < L; l += 4) {
+    Pack v[K], root;
+    for (int k = 0; k < K; ++k) v[k] = SPARSVM_LOAD(&lanes[k][l]);
+    simplex_root<K>(v, SPARSVM_LOAD(mass + l), root);
+    SPARSVM_STORE(theta + l, root);
+    SPARSVM_STORE(top + l, v[0]);
+  }
   // top + theta would lose the digits of theta, so top is taken off first.
   for (int l = 0; l < L; ++l) {
-    for (int k = 0; k < K; ++k) moved[l * K + k] = (moved[l * K + k] - sorted[0][l]) - theta[l];
+    for (int k = 0; k < K; ++k) moved[l * K + k] = (moved[l * K + k] - top[l]) - theta[l];
   }
   for (int e = 0; e < entries; ++e) {
     const double now = (moved[e] > 0.0 ? moved[e] : 0.0) - own[e];

@@ -19,10 +19,12 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "design.hpp"
 #include "dual_rows.hpp"
+#include "fused_rows.hpp"
 #include "penalty_prox.hpp"
 #include "prox.hpp"
 #include "simplex_batch.hpp"
@@ -96,12 +98,16 @@ class Fbpd {
   Fbpd(const FbpdProblem& problem, PenaltyProx prox, double tau, double sigma)
       : problem_(problem), prox_(std::move(prox)), n_(problem.design->n()), d_(problem.design->d()),
         outputs_(problem.outputs()), tau_(tau), sigma_(sigma), weights_(size(d_ * outputs_)),
-        ahead_(size(d_ * outputs_)), gradient_(size(d_ * outputs_)), signed_(size(n_ * outputs_)),
-        scores_(size(n_ * outputs_)), intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
-        row_(size(problem.classes)), sum_weights_(size(d_ * outputs_)),
-        sum_signed_(size(n_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)),
+        ahead_(size(d_ * outputs_)), gradient_(size(d_ * outputs_)), scores_(size(n_ * outputs_)),
+        intercept_(size(outputs_)), ahead_intercept_(size(outputs_)), row_(size(problem.classes)),
+        sum_weights_(size(d_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)),
         batch_(problem.classes) {
     scratch_.reserve(problem.classes);
+    if (FusedRows::suits(*problem.design, outputs_)) {
+      fused_.emplace(*problem.design, outputs_, problem.mass);
+    }
+    signed_.resize(size(fused_ ? fused_->entries() : n_ * outputs_));
+    sum_signed_.resize(signed_.size());
     if (few_classes()) lay_out_rows();
     // A few thousand entries at a time stay in cache from the gradient step to the extrapolation.
     const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, 2048 / outputs_) : d_;
@@ -121,19 +127,15 @@ class Fbpd {
   int64_t run(int64_t count, double tolerance, Poll poll) {
     settled_ = false;
     for (int64_t done = 0; done < count; ++done) {
-      problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
       poll();
+      if (!fused_) {
+        problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
+        poll();
+      }
       double change = tolerance < 0.0 ? primal_step<false>() : primal_step<true>();
       const bool dual_decides = tolerance >= 0.0 && !(change < INFINITY);
       if (dual_decides) before_ = signed_;
-      problem_.design->scores(ahead_.data(), outputs_, scores_.data());
-      poll();
-      if (few_classes()) {
-        dual_rows(outputs_, {n_, scores_.data(), ahead_intercept_.data(), lift_.data(), own_.data(),
-                             problem_.mass, sigma_, signed_.data(), totals_.data()});
-      } else {
-        dual_step();
-      }
+      dual_step();
       if (++iteration_ % sum_every == 0) add_to_sums();
       if (dual_decides) change = relative_change(before_, signed_);
       settled_ = change <= tolerance;
@@ -144,8 +146,9 @@ class Fbpd {
 
   /// The two products of `count` iterations and nothing else: what benchmarks measure run() by.
   void products(int64_t count) {
+    std::vector<double> gradient(gradient_.size());
     for (int64_t done = 0; done < count; ++done) {
-      problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
+      problem_.design->transposed(signed_.data(), outputs_, gradient.data());
       problem_.design->scores(ahead_.data(), outputs_, scores_.data());
     }
   }
@@ -177,16 +180,16 @@ class Fbpd {
   void start(const double* weights, const double* intercept, const double* dual) {
     std::copy(weights, weights + d_ * outputs_, weights_.begin());
     std::copy(intercept, intercept + outputs_, intercept_.begin());
+    std::vector<double> tilde(size(n_ * outputs_));
     for (int64_t i = 0; i < n_; ++i) {
       const double* row = dual + i * problem_.classes;
-      const double p = problem_.mass[i];
-      if (outputs_ == 1) {
-        signed_[i] = row[1] - (problem_.y[i] == 1 ? p : 0.0);
-      } else {
-        std::copy(row, row + outputs_, &signed_[i * outputs_]);
-        signed_[i * outputs_ + problem_.y[i]] -= p;
+      for (int64_t k = 0; k < outputs_; ++k) {
+        const int64_t of = outputs_ == 1 ? 1 : k;
+        tilde[i * outputs_ + k] = row[of] - (problem_.y[i] == of ? problem_.mass[i] : 0.0);
+        signed_[at(i, k)] = tilde[i * outputs_ + k];
       }
     }
+    if (fused_) problem_.design->transposed(tilde.data(), outputs_, gradient_.data());
     add_up_columns();
     forget();
   }
@@ -225,7 +228,7 @@ class Fbpd {
         row[1] = share * tilde[i] + (problem_.y[i] == 1 ? p : 0.0);
         row[0] = p - row[1];
       } else {
-        for (int64_t k = 0; k < outputs_; ++k) row[k] = share * tilde[i * outputs_ + k];
+        for (int64_t k = 0; k < outputs_; ++k) row[k] = share * tilde[at(i, k)];
         row[problem_.y[i]] += p;
       }
     }
@@ -302,18 +305,22 @@ class Fbpd {
   /// Column sums of Ỹ; for few classes dual_rows leaves them behind.
   void add_up_columns() {
     std::fill(totals_.begin(), totals_.end(), 0.0);
-    const double* Y = signed_.data();
     for (int64_t i = 0; i < n_; ++i) {
-      for (int64_t k = 0; k < outputs_; ++k) totals_[k] += Y[i * outputs_ + k];
+      for (int64_t k = 0; k < outputs_; ++k) totals_[k] += signed_[at(i, k)];
     }
   }
 
-  bool few_classes() const { return outputs_ <= dual_rows_longest; }
+  bool few_classes() const { return fused_ || outputs_ <= dual_rows_longest; }
+
+  /// Where signed_, sum_signed_, lift_ and own_ have class k of sample i.
+  std::size_t at(int64_t i, int64_t k) const {
+    return size(fused_ ? fused_->at(i, k) : i * outputs_ + k);
+  }
 
   /// The constant parts of the dual step: reading them costs less than looking them up.
   void lay_out_rows() {
-    own_.assign(size(n_ * outputs_), 0.0);
-    lift_.resize(size(n_ * outputs_));
+    own_.assign(signed_.size(), 0.0);
+    lift_.assign(signed_.size(), 0.0);
     for (int64_t i = 0; i < n_; ++i) {
       const std::int32_t true_class = problem_.y[i];
       const double* r = problem_.cost + true_class * problem_.classes;
@@ -323,9 +330,9 @@ class Fbpd {
         lift_[i] = 0.5 * margin_factor(i) * (r[1] - r[0]) + own_[i];
         continue;
       }
-      own_[i * outputs_ + true_class] = problem_.mass[i];
+      own_[at(i, true_class)] = problem_.mass[i];
       for (int64_t k = 0; k < outputs_; ++k) {
-        lift_[i * outputs_ + k] = margin_factor(i) * r[k] + own_[i * outputs_ + k];
+        lift_[at(i, k)] = margin_factor(i) * r[k] + own_[at(i, k)];
       }
     }
   }
@@ -334,7 +341,20 @@ class Fbpd {
     return problem_.margin_scale ? sigma_ * problem_.margin_scale[i] : sigma_;
   }
 
+  /// Y from the scores of the extrapolated weights; a fused pass leaves the next gradient behind.
   void dual_step() {
+    const double *V = ahead_.data(), *b = ahead_intercept_.data();
+    if (fused_) {
+      return fused_->run({V, b, lift_.data(), own_.data(), sigma_, signed_.data(), gradient_.data(),
+                          totals_.data()});
+    }
+    problem_.design->scores(V, outputs_, scores_.data());
+    if (!few_classes()) return project_rows();
+    dual_rows(outputs_, {n_, scores_.data(), b, lift_.data(), own_.data(), problem_.mass, sigma_,
+                         signed_.data(), totals_.data()});
+  }
+
+  void project_rows() {
     const int64_t K = problem_.classes;
     constexpr int lanes = SimplexBatch::lanes;
     int64_t i = 0;
@@ -388,15 +408,17 @@ class Fbpd {
   bool settled_ = false;
   int64_t iteration_ = 0, summed_ = 0;
   std::vector<double> weights_, ahead_, gradient_;   // d x outputs
-  std::vector<double> signed_, scores_;              // n x outputs; signed_ is Ỹ
+  std::vector<double> scores_;                       // n x outputs
+  std::vector<double> signed_;                       // Ỹ, in the order of at()
   std::vector<double> intercept_, ahead_intercept_;  // outputs
   std::vector<double> row_, before_;
-  std::vector<double> lift_, own_;  // n x outputs, for few classes
+  std::vector<double> lift_, own_;  // like signed_, for few classes
   std::vector<double> sum_weights_, sum_signed_, sum_intercept_;
   std::vector<double> totals_;  // outputs: column sums of Ỹ
   ProxScratch scratch_;
   SimplexBatch batch_;
-  std::vector<int64_t> chunks_;  // parts of the penalty that are treated together
+  std::optional<FusedRows> fused_;  // for small dense designs
+  std::vector<int64_t> chunks_;     // parts of the penalty that are treated together
 };
 
 }  // namespace sparsvm

@@ -31,6 +31,8 @@ SPARSVM_INLINE void keep_positive(Pack& v) { v = v > 0.0 ? v : Pack{}; }
 
 SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) { v = v > other ? v : other; }
 
+SPARSVM_INLINE void keep_smaller(Pack& v, const Pack& other) { v = v < other ? v : other; }
+
 /// v <- v times 2 to the integer in the low bits of `shifted`, which are moved into the exponent.
 SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
   v *= reinterpret_cast<Pack>((reinterpret_cast<PackBits>(shifted) + 1023) << 52);
@@ -94,6 +96,10 @@ SPARSVM_INLINE P load_pack(const T* from) {
 
 SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) {
   v = Pack::of([&](int k) { return v.lane[k] > other.lane[k] ? v.lane[k] : other.lane[k]; });
+}
+
+SPARSVM_INLINE void keep_smaller(Pack& v, const Pack& other) {
+  v = Pack::of([&](int k) { return v.lane[k] < other.lane[k] ? v.lane[k] : other.lane[k]; });
 }
 
 SPARSVM_INLINE void keep_positive(Pack& v) { keep_larger(v, Pack{}); }
