@@ -29,14 +29,17 @@ class BlockDescent {
     for (auto* buffer : {&w_, &g_, &after_, &h_, &u_, &v_, &step_}) buffer->assign(cells, 0.0);
   }
 
-  /// The diagonal of the Hessian for these units, at the current point.
+  /// Work on these units, with the diagonal of the Hessian at the current point.
   void set_units(const std::vector<std::int64_t>& units) {
     units_ = &units;
     offsets_.clear();
+    entries_ = 0;
     std::int64_t total = 0;
     for (const std::int64_t u : units) {
       offsets_.push_back(total);
       total += penalty_.size(u) * width_;
+      for (std::int64_t f = 0; f < penalty_.size(u); ++f)
+        entries_ += columns_[penalty_.features(u)[f]].count;
     }
     diagonal_.resize(static_cast<std::size_t>(total));
     refresh();
@@ -57,15 +60,18 @@ class BlockDescent {
     }
   }
 
-  /// One pass over the units for which visit(unit) holds, forwards or backwards; returns the
-  /// largest violation seen, in units of the gradient.
-  template <typename Visit>
-  double epoch(bool forwards, Visit visit) {
+  /// The diagonal of the k-th unit, as of the last refresh.
+  const double* diagonal(std::size_t k) const { return diagonal_.data() + offsets_[k]; }
+  /// Entries of the data in the columns of the units.
+  std::int64_t entries() const { return entries_; }
+
+  /// One pass over the units, forwards or backwards; returns the largest violation seen, in units
+  /// of the gradient.
+  double epoch(bool forwards) {
     double largest = 0.0;
     const std::size_t count = units_->size();
     for (std::size_t s = 0; s < count; ++s) {
       const std::size_t k = forwards ? s : count - 1 - s;
-      if (!visit((*units_)[k])) continue;
       if ((s & 63) == 0) monitor_.poll();
       largest = std::max(largest, move(k));
     }
@@ -190,6 +196,7 @@ class BlockDescent {
   int width_, outputs_;
   const std::vector<std::int64_t>* units_ = nullptr;
   std::vector<std::int64_t> offsets_;
+  std::int64_t entries_ = 0;
   std::vector<float> factor_, moment_;
   std::vector<double> diagonal_, w_, g_, after_, h_, u_, v_, step_, applied_;
 };

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "block_newton_rows.hpp"
+#include "block_newton_row_calls.hpp"
 
 namespace sparsvm {
 

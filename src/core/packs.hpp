@@ -21,11 +21,17 @@ using PackF = float __attribute__((vector_size(32)));
 // In memory they may lie anywhere.
 using LoosePack = double __attribute__((vector_size(32), aligned(8), may_alias));
 using LoosePackF = float __attribute__((vector_size(32), aligned(4), may_alias));
+using LooseHalfPackF = float __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define SPARSVM_LOAD(pointer) (*reinterpret_cast<const LoosePack*>(pointer))
 #define SPARSVM_STORE(pointer, value) (*reinterpret_cast<LoosePack*>(pointer) = (value))
 #define SPARSVM_LOADF(pointer) (*reinterpret_cast<const LoosePackF*>(pointer))
 #define SPARSVM_STOREF(pointer, value) (*reinterpret_cast<LoosePackF*>(pointer) = (value))
+
+/// Four floats, widened.
+SPARSVM_INLINE void load_widened(Pack& v, const float* from) {
+  v = __builtin_convertvector(*reinterpret_cast<const LooseHalfPackF*>(from), Pack);
+}
 
 SPARSVM_INLINE void keep_positive(Pack& v) { v = v > 0.0 ? v : Pack{}; }
 
@@ -93,6 +99,10 @@ SPARSVM_INLINE P load_pack(const T* from) {
 #define SPARSVM_LOADF(pointer) (::sparsvm::load_pack<::sparsvm::PackF>(pointer))
 #define SPARSVM_STOREF(pointer, value) \
   (std::memcpy((pointer), ::sparsvm::PackF(value).lane, sizeof(::sparsvm::PackF)))
+
+SPARSVM_INLINE void load_widened(Pack& v, const float* from) {
+  v = Pack::of([&](int k) { return static_cast<double>(from[k]); });
+}
 
 SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) {
   v = Pack::of([&](int k) { return v.lane[k] > other.lane[k] ? v.lane[k] : other.lane[k]; });

@@ -30,10 +30,11 @@ class BlockNewton(Solver):
         \bigl(X_A^\top H X_A + \alpha\,\nabla^2 penalty\bigr)\, s = -(G + \alpha\,\nabla penalty)_A
 
     on the coefficients that are not zero, where H is the Hessian of the losses of the samples that
-    have curvature. For l1/linf the coefficients at the maximum of their group move together. A step
-    that would cross a kink ends on it, so zeros are exact. Where there are many samples to each
-    active feature, the conjugate gradients are preconditioned with the factorised Gram matrix of
-    these features, otherwise with the diagonal. Far below the alpha at which coefficients appear,
+    have curvature; as long as there are more violators than the working set has room for, epochs
+    alone are quicker. For l1/linf the coefficients at the maximum of their group move together. A
+    step that would cross a kink ends on it, so zeros are exact. Where there are many samples to
+    each active feature, the conjugate gradients are preconditioned with the factorised Gram matrix
+    of these features, otherwise with the diagonal. Far below the alpha at which coefficients appear,
     and with more features to choose from than samples, a few larger alphas are solved roughly
     first.
 
