@@ -34,9 +34,9 @@ class BlockNewton(Solver):
     alone are quicker. For l1/linf the coefficients at the maximum of their group move together. A
     step that would cross a kink ends on it, so zeros are exact. Where there are many samples to
     each active feature, the conjugate gradients are preconditioned with the factorised Gram matrix
-    of these features, otherwise with the diagonal. Far below the alpha at which coefficients appear,
-    and with more features to choose from than samples, a few larger alphas are solved roughly
-    first.
+    of these features, otherwise with the diagonal. Far below the alpha at which coefficients
+    appear, and with more features to choose from than samples, a few larger alphas are solved
+    roughly first.
 
     Memory besides the data: their columns (sparse data by rows, or dense data), 32 bytes per sample
     and class, 16 per feature and class, and the Gram matrix, never larger than the entries of the
