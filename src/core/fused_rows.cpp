@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace sparsvm {
 
@@ -9,22 +10,28 @@ namespace {
 
 constexpr int lanes = FusedRows::lanes, packs = lanes / 4;
 
-/// The arrays of one block of samples; `partial` and `totals` are shared by all blocks.
+/// The features with weights: only they have a share in the scores.
+struct Active {
+  std::int64_t count = 0;
+  std::int32_t features[FusedRows::most_features];
+};
+
+/// The arrays of one block of samples.
 struct Block {
   const double *X, *lift, *own, *mass;
   double* tilde;
 };
 
-/// s <- intercept + X W, from the `count` features in `active`.
+/// s <- intercept + X W.
 template <int K>
-SPARSVM_INLINE void add_scores(const double* __restrict X, const std::int32_t* active,
-                               std::int64_t count, const double* __restrict W,
-                               const double* __restrict b, Pack (&s)[K][packs]) {
+SPARSVM_INLINE void take_scores(const double* __restrict X, const Active& active,
+                                const double* __restrict W, const double* __restrict b,
+                                Pack (&s)[K][packs]) {
   for (int k = 0; k < K; ++k) {
     for (int p = 0; p < packs; ++p) s[k][p] = Pack{} + b[k];
   }
-  for (std::int64_t a = 0; a < count; ++a) {
-    const std::int64_t j = active[a];
+  for (std::int64_t a = 0; a < active.count; ++a) {
+    const std::int64_t j = active.features[a];
     Pack x[packs];
     for (int p = 0; p < packs; ++p) x[p] = SPARSVM_LOAD(X + j * lanes + 4 * p);
     for (int k = 0; k < K; ++k) {
@@ -71,6 +78,13 @@ SPARSVM_INLINE void add_gradient(const double* __restrict X, std::int64_t d,
   }
 }
 
+/// Written out for every pack, so that what they hold need not go through memory.
+template <int K, std::size_t... p>
+SPARSVM_INLINE void step_duals(const Block& block, double sigma, Pack (&s)[K][packs],
+                               Pack (&totals)[K], std::index_sequence<p...>) {
+  (step_dual<K>(block, sigma, p, s, totals), ...);
+}
+
 /// All blocks of samples.
 struct Blocks {
   std::int64_t count, features;
@@ -83,21 +97,20 @@ SPARSVM_INLINE void pass_of(const Blocks& blocks, const FusedRows::Pass& pass) {
   const std::int64_t d = blocks.features;
   std::fill(blocks.partial, blocks.partial + 4 * d * K, 0.0);
   Pack totals[K] = {};
-  std::int32_t active[FusedRows::most_features];
-  std::int64_t count = 0;
+  Active active;
   for (std::int64_t j = 0; j < d; ++j) {
     bool used = false;
     for (int k = 0; k < K; ++k) used |= pass.weights[j * K + k] != 0.0;
-    active[count] = static_cast<std::int32_t>(j);
-    count += used;
+    active.features[active.count] = static_cast<std::int32_t>(j);
+    active.count += used;
   }
   for (std::int64_t at = 0; at < blocks.count; ++at) {
     const std::int64_t row = at * K * lanes;
     const Block block{blocks.X + at * d * lanes, pass.lift + row, pass.own + row,
                       blocks.mass + at * lanes, pass.tilde + row};
     Pack s[K][packs];
-    add_scores<K>(block.X, active, count, pass.weights, pass.intercept, s);
-    for (int p = 0; p < packs; ++p) step_dual<K>(block, pass.sigma, p, s, totals);
+    take_scores<K>(block.X, active, pass.weights, pass.intercept, s);
+    step_duals<K>(block, pass.sigma, s, totals, std::make_index_sequence<packs>{});
     add_gradient<K>(block.X, d, s, blocks.partial);
   }
   for (std::int64_t e = 0; e < d * K; ++e) {

@@ -1,6 +1,6 @@
 // Both products and the dual step of fbpd in one pass over a small dense design of few classes.
 //
-// Eight samples lie side by side, entry by entry, so that their scores, their dual rows and their
+// Twelve samples lie side by side, entry by entry, so that their scores, their dual rows and their
 // share of the next gradient stay in registers: nothing is transposed and X is read once. On rows of
 // a few dozen features this takes less than the two products of BLAS alone.
 #pragma once
@@ -15,7 +15,7 @@ namespace sparsvm {
 
 class FusedRows {
  public:
-  static constexpr int lanes = 8;
+  static constexpr int lanes = 12;
   /// Beyond these BLAS wins, or the copy of X would be more than the design itself may keep; each
   /// number of outputs is code of its own.
   static constexpr std::int64_t most_features = 64, most_entries = 1 << 19, most_outputs = 12;

@@ -39,6 +39,12 @@ SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) { v = v > other ? v 
 
 SPARSVM_INLINE void keep_smaller(Pack& v, const Pack& other) { v = v < other ? v : other; }
 
+/// Lanes of v above the bound are added up and counted.
+SPARSVM_INLINE void add_above(const Pack& v, const Pack& bound, Pack& sum, Pack& count) {
+  sum += v > bound ? v : Pack{};
+  count += v > bound ? Pack{} + 1.0 : Pack{};
+}
+
 /// v <- v times 2 to the integer in the low bits of `shifted`, which are moved into the exponent.
 SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
   v *= reinterpret_cast<Pack>((reinterpret_cast<PackBits>(shifted) + 1023) << 52);
@@ -79,6 +85,9 @@ struct Lanes {
     return of([&](int k) { return a.lane[k] * b; });
   }
   friend SPARSVM_INLINE Lanes operator*(T a, const Lanes& b) { return b * a; }
+  friend SPARSVM_INLINE Lanes operator/(const Lanes& a, const Lanes& b) {
+    return of([&](int k) { return a.lane[k] / b.lane[k]; });
+  }
   SPARSVM_INLINE Lanes& operator+=(const Lanes& other) { return *this = *this + other; }
   SPARSVM_INLINE Lanes& operator*=(T factor) { return *this = *this * factor; }
 };
@@ -110,6 +119,11 @@ SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) {
 
 SPARSVM_INLINE void keep_smaller(Pack& v, const Pack& other) {
   v = Pack::of([&](int k) { return v.lane[k] < other.lane[k] ? v.lane[k] : other.lane[k]; });
+}
+
+SPARSVM_INLINE void add_above(const Pack& v, const Pack& bound, Pack& sum, Pack& count) {
+  sum += Pack::of([&](int k) { return v.lane[k] > bound.lane[k] ? v.lane[k] : 0.0; });
+  count += Pack::of([&](int k) { return v.lane[k] > bound.lane[k] ? 1.0 : 0.0; });
 }
 
 SPARSVM_INLINE void keep_positive(Pack& v) { keep_larger(v, Pack{}); }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace sparsvm {
@@ -10,7 +9,7 @@ namespace sparsvm {
 /// Thirty-two rows side by side: entry k of row l is at block()[k * lanes + l].
 ///
 /// Row by row, the root of a simplex is a chain of additions and unforeseeable branches; side by
-/// side it is a network of comparisons, the same for all rows, that fills the machine's registers.
+/// side it is the same few rounds of comparisons for all rows, which fill the machine's registers.
 class SimplexBatch {
  public:
   static constexpr int lanes = 32;
@@ -32,13 +31,8 @@ class SimplexBatch {
   void locate();
 
  private:
-  using Block = std::vector<double>;
-  static std::size_t size(std::int64_t count) { return static_cast<std::size_t>(count); }
-  static double* entry(Block& block, std::int64_t k) { return block.data() + k * lanes; }
-
   std::int64_t entries_;
-  Block block_, sorted_;
-  std::vector<std::pair<int, int>> network_;  // pairs to be put in descending order, in turn
+  std::vector<double> block_;
   double mass_[lanes] = {}, top_[lanes] = {}, theta_[lanes] = {};
 };
 

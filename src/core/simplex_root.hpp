@@ -1,7 +1,8 @@
-// The root of four simplices at once: one lane a row, without a branch on the values.
+// The roots of simplices, several at once: one lane a row, without a branch on the values.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "packs.hpp"
@@ -35,6 +36,37 @@ SPARSVM_INLINE void simplex_root(Pack (&v)[K], const Pack& mass, Pack& theta) {
     sum += v[j] - v[0];
     keep_larger(theta, sum * (1.0 / (j + 1)));
   }
+}
+
+/// The same for any number of entries z_k = y_k − max y, which are `stride` apart and stay as they
+/// are, of 4·packs rows.
+///
+/// Entries below −mass are out; the root of those that are left, (Σz − mass)/count, puts more of
+/// them out, until it does not: after as many rounds as there are entries, mostly after three.
+/// What a row gets does not depend on its neighbours, for a root that puts none out stays the same.
+template <int packs>
+SPARSVM_INLINE void simplex_roots(const double* z, std::int64_t stride, int entries,
+                                  const double* mass, double* theta) {
+  Pack root[packs], known[packs] = {};
+  for (int p = 0; p < packs; ++p) root[p] = Pack{} - SPARSVM_LOAD(mass + 4 * p);
+  for (int round = 0; round <= entries; ++round) {
+    Pack sum[packs], count[packs] = {};
+    for (int p = 0; p < packs; ++p) sum[p] = Pack{} - SPARSVM_LOAD(mass + 4 * p);
+    for (int k = 0; k < entries; ++k) {
+      for (int p = 0; p < packs; ++p) {
+        add_above(SPARSVM_LOAD(z + k * stride + 4 * p), root[p], sum[p], count[p]);
+      }
+    }
+    bool settled = true;
+    for (int p = 0; p < packs; ++p) {
+      for (int l = 0; l < 4; ++l) settled &= count[p][l] == known[p][l];
+      known[p] = count[p];
+      keep_larger(count[p], Pack{} + 1.0);  // without mass nothing is above the root
+      root[p] = sum[p] / count[p];
+    }
+    if (settled) break;
+  }
+  for (int p = 0; p < packs; ++p) SPARSVM_STORE(theta + 4 * p, root[p]);
 }
 
 }  // namespace sparsvm
