@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import problems
 from reference import sdca as reference
 from sparsvm.design import make_design
-from sparsvm.penalties import L1, GroupL2
+from sparsvm.penalties import L1, L2, GroupL2
 from sparsvm.problem import Control, Start
 from sparsvm.solvers import SDCA, InteriorPoint
 
@@ -164,3 +164,54 @@ def test_unpenalised_features_are_refused_with_a_way_out():
 def test_options_out_of_range_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         SDCA(**options).solve(problems.make(0), None, Control())
+
+
+@pytest.mark.parametrize("kind", ["l1", "l2", "l1/l2"])
+@pytest.mark.parametrize("n_classes", [4, 9, 21, 31, 46])
+def test_any_number_of_classes_passes_the_kernels(kind, n_classes):
+    # Outputs are taken in packs, whose remainders differ.
+    rng = np.random.default_rng(n_classes)
+    X = sp.random(70, 30, 0.3, "csr", rng=rng)
+    X.data = rng.standard_normal(X.nnz)
+    y = (np.arange(70) % n_classes).astype(np.int32)
+    penalty = {"l1": L1(), "l2": L2(weights=rng.uniform(0.5, 2.0, 30)), "l1/l2": GroupL2()}[kind]
+    problem = _problem(X, y, penalty, 0.01)
+    method = native(problem, relaxation=1.2)
+    values = method.values()
+    zeros = np.zeros((problem.d, problem.n_outputs)), np.zeros(problem.n_outputs)
+    Y, W, _ = reference.proximal_step(
+        problem,
+        np.asarray(dense(problem)),
+        method.point()[2],
+        *zeros,
+        sigma=values["sigma"],
+        sigma_b=values["sigma_b"],
+        relaxation=1.2,
+        sweeps=2,
+        shuffle=reference.Shuffle(problem.n),
+    )
+    method.run(np.inf, 2)
+    found = method.point()
+    np.testing.assert_allclose(found[2], Y, atol=1e-9 * Y.max())
+    np.testing.assert_allclose(found[0], W, atol=1e-8 * np.abs(W).max())
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_l2_passes_samples_by_and_still_ends_at_the_optimum(fit_intercept):
+    rng = np.random.default_rng(11)
+    X = sp.random(400, 80, 0.1, "csr", rng=rng)
+    X.data = rng.standard_normal(X.nnz)
+    scores = X @ rng.standard_normal((80, 5)) + rng.standard_normal((400, 5))
+    problem = _problem(X, scores.argmax(axis=1).astype(np.int32), L2(), 1e-3)
+    problem = replace(problem, fit_intercept=fit_intercept)
+    method = native(problem)
+    method.run(1e-8, 20_000)
+    values = method.values()
+    assert values["visits"] < 0.6 * problem.n * values["sweeps"]
+    ours = SDCA().solve(problem, None, Control(tol=1e-8))
+    exact = InteriorPoint().solve(problem, None, Control(tol=1e-10))
+    assert ours.converged
+    assert ours.objective == pytest.approx(exact.objective, rel=1.1e-8)
+    np.testing.assert_allclose(ours.coef, exact.coef, atol=1e-3 * np.abs(exact.coef).max())
+    proof = problem.certificate(ours.coef, ours.intercept, ours.dual)
+    assert proof.gap == ours.gap

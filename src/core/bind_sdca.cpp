@@ -59,12 +59,13 @@ class SdcaRun {
     method_ = std::make_unique<Sdca>(problem, SdcaOptions{relaxation, sweeps});
   }
 
-  void start(const Matrix& weights, const Vector& intercept, std::optional<Matrix> dual) {
-    check_shape("weights", weights, d_, outputs());
+  void start(std::optional<Matrix> weights, const Vector& intercept, std::optional<Matrix> dual) {
+    if (weights) check_shape("weights", *weights, d_, outputs());
     check_size("intercept has", length(intercept), "the number of outputs is", outputs());
     if (dual) check_shape("dual", *dual, n_, classes_);
     nb::gil_scoped_release released;
-    method_->start(weights.data(), intercept.data(), dual ? dual->data() : nullptr);
+    method_->start(weights ? weights->data() : nullptr, intercept.data(),
+                   dual ? dual->data() : nullptr);
   }
 
   bool run(double target, int64_t sweeps) {
@@ -123,8 +124,9 @@ void bind_sdca(nb::module_& m) {
            nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"),
            nb::arg("per_class"), nb::arg("omega"), nb::arg("relaxation"), nb::arg("sweeps"),
            nb::arg("callback").none(), nb::keep_alive<1, 2>())
-      .def("start", &SdcaRun::start, nb::arg("weights"), nb::arg("intercept"),
-           nb::arg("dual").none(), "Set W (d, outputs), b and Y (n, K); Y may be None.")
+      .def("start", &SdcaRun::start, nb::arg("weights").none(), nb::arg("intercept"),
+           nb::arg("dual").none(),
+           "Set W (d, outputs), b and Y (n, K); None for W is 0, for Y a guess.")
       .def("run", &SdcaRun::run, nb::arg("target"), nb::arg("sweeps"),
            "Sweep until the estimated relative gap is at most target; false if it is not after "
            "so many sweeps.")

@@ -56,8 +56,8 @@ class SdcaSamples {
       : problem_(problem), features_(features), options_(options), n_(problem.design->n()),
         K_(problem.classes), outputs_(problem.outputs()), dual_(size(n_ * K_)),
         curvature_(size(n_)), wake_(size(n_)), quiet_(size(n_)), intercept_(size(outputs_)),
-        anchor_(size(outputs_)), scores_(size(outputs_)), moved_dual_(size(K_)), delta_(size(K_)),
-        moved_(size(K_)) {
+        anchor_(size(outputs_)), mean_(size(outputs_)), scores_(size(outputs_)),
+        moved_dual_(size(K_)), delta_(size(K_)), moved_(size(K_)) {
     scratch_.reserve(K_);
     order_.resize(size(n_));
     std::iota(order_.begin(), order_.end(), 0);
@@ -65,7 +65,9 @@ class SdcaSamples {
 
   std::vector<double>& dual() { return dual_; }
   const std::vector<double>& dual() const { return dual_; }
-  const std::vector<double>& anchor() const { return anchor_; }
+  const std::vector<double>& mean() const { return mean_; }
+  void forget() { averaged_ = 0; }
+  void set_anchor(const std::vector<double>& intercept) { anchor_ = mean_ = intercept; }
   int64_t visits() const { return visits_; }
 
   /// Read the features anew; `compress` says how dense data are read.
@@ -85,9 +87,8 @@ class SdcaSamples {
   }
 
   /// After a change of the gains or of the features: curvatures, and the pull on the intercept.
-  void prepare(const std::vector<double>& intercept, double sigma_b) {
+  void prepare(double sigma_b) {
     sigma_b_ = problem_.intercept ? sigma_b : 0.0;
-    anchor_ = intercept;
     std::vector<double> sums(size(outputs_), 0.0);
     column_sums(sums);
     for (int64_t k = 0; k < outputs_; ++k) intercept_[k] = anchor_[k] - sigma_b_ * sums[k];
@@ -103,6 +104,12 @@ class SdcaSamples {
         curvature_[i] = sum + sigma_b_;
       }
     });
+  }
+
+  /// Ỹ = 0: all mass on the true classes.
+  void rest_dual() {
+    std::fill(dual_.begin(), dual_.end(), 0.0);
+    for (int64_t i = 0; i < n_; ++i) dual_[i * K_ + problem_.y[i]] = problem_.lambda[i];
   }
 
   /// Σ_i Ỹ_i.
@@ -175,10 +182,19 @@ class SdcaSamples {
     slack_ = 0.0;
     const int64_t earlier = visits_;
     with_rows([&](auto& rows) {
+      awake_.clear();
+      for (const int32_t i : order_)
+        if (wake_[i] <= epoch_) awake_.push_back(i);
+      visits_ += std::ssize(awake_);
       int64_t since = 0;
-      for (const int32_t i : order_) {
-        if (wake_[i] > epoch_) continue;
-        ++visits_;
+      for (std::size_t a = 0; a < awake_.size(); ++a) {
+        // While one sample is at work the rows that the next one needs are on their way.
+        if (features_.linear() && rows.stored() && a + 1 < awake_.size()) {
+          const auto next = rows(awake_[a + 1]);
+          features_.fetch(next.index, next.count);
+        }
+        const int32_t i = awake_[a];
+        visited_ = static_cast<double>(a + 1);
         const auto row = rows(i);
         update(i, row);
         if ((since += row.count * outputs_ + 64) > 100000) poll(), since = 0;
@@ -206,24 +222,30 @@ class SdcaSamples {
     }
   }
 
+  /// The intercept that goes with the centre of the features: see SdcaFeatures::average.
+  void average() {
+    if (!features_.linear()) averaged_ = 0;
+    const double share = 1.0 / static_cast<double>(++averaged_);
+    for (int64_t k = 0; k < outputs_; ++k) mean_[k] += share * (anchor_[k] - mean_[k]);
+  }
+
   /// visit(i, scores of the K classes) at the centre of the features and of the intercept.
   template <typename Visit>
   void center_scores(Visit visit) {
     const std::vector<double>& center = features_.center();
     std::vector<unsigned char> used(size(features_.count()), 0);
-    for (int64_t e = 0; e < std::ssize(center); ++e)
-      if (center[e] != 0.0) used[e / outputs_] = 1;
+    for (int64_t j = 0; j < features_.count(); ++j)
+      used[j] = !detail::all_zero(center.data() + j * outputs_, outputs_);
     std::vector<double> s(size(K_), 0.0);
     double* out = outputs_ == 1 ? s.data() + 1 : s.data();
     with_rows([&](auto& rows) {
       for (int64_t i = 0; i < n_; ++i) {
-        std::copy(anchor_.begin(), anchor_.end(), out);
+        std::copy(mean_.begin(), mean_.end(), out);
         const auto row = rows(i);
-        for (int64_t e = 0; e < row.count; ++e) {
-          if (!used[row.index[e]]) continue;
-          const double x = static_cast<double>(row.x[e]);
-          const double* w = center.data() + row.index[e] * outputs_;
-          for (int64_t k = 0; k < outputs_; ++k) out[k] += x * w[k];
+        if (features_.linear()) {
+          kernels::add_scaled_rows(center.data(), outputs_, row.index, row.x, row.count, out);
+        } else {
+          add_used(row, used, out);
         }
         visit(i, s.data());
       }
@@ -233,7 +255,7 @@ class SdcaSamples {
  private:
   // A sample counts as all but unmoved with less than this share of the mean slack.
   static constexpr double small_move = 0.2;
-  static constexpr int short_rest = 2, longest_rest = 7;
+  static constexpr int short_rest = 2, longest_rest = 7, longest_pause = 30;
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
 
   template <typename Use>
@@ -246,6 +268,17 @@ class SdcaSamples {
   }
 
   template <typename T>
+  void add_used(const SampleRow<T>& row, const std::vector<unsigned char>& used,
+                double* out) const {
+    for (int64_t e = 0; e < row.count; ++e) {
+      if (!used[row.index[e]]) continue;
+      const double x = static_cast<double>(row.x[e]);
+      const double* w = features_.center().data() + row.index[e] * outputs_;
+      for (int64_t k = 0; k < outputs_; ++k) out[k] += x * w[k];
+    }
+  }
+
+  template <typename T>
   void update(int64_t i, const SampleRow<T>& row) {
     if (!(curvature_[i] > 0.0)) return settle(i);
     std::copy(intercept_.begin(), intercept_.end(), scores_.begin());
@@ -253,13 +286,23 @@ class SdcaSamples {
     const double before = slack_;
     const bool moved = outputs_ == 1 ? move_two(i, row) : move(i, row);
     const double own = slack_ - before;
-    if (moved && own >= small_move * mean_slack_) {
+    if (moved && (features_.linear() || own >= small_move * mean_slack_)) {
       quiet_[i] = 0;
+      if (features_.linear()) wake_[i] = epoch_ + 1 + pause(own);
       return;
     }
     // Unmoved c times running, or all but: the next 2^c − 2 sweeps pass it by.
     if (quiet_[i] < (moved ? short_rest : longest_rest)) ++quiet_[i];
     wake_[i] = epoch_ + (int64_t{1} << quiet_[i]) - 1;
+  }
+
+  /// With a q-th of the mean slack of this sweep a sample is visited in every q-th sweep, so that
+  /// all visits are worth about as much. Not so where centres move and all slacks rise again.
+  int64_t pause(double own) const {
+    // In the first sweep the slacks fall as it goes.
+    if (epoch_ == 0) return 0;
+    const double mean = slack_ / visited_;
+    return own * longest_pause > mean ? static_cast<int64_t>(mean / own) : longest_pause;
   }
 
   template <typename T>
@@ -309,7 +352,7 @@ class SdcaSamples {
     const double slope = scores_[0] + problem_.margin(i, 1) - problem_.margin(i, 0);
     const double old = Y[1];
     const double now = std::clamp(old + options_.relaxation * slope / curvature_[i], 0.0, lambda);
-    const double delta = now - old;
+    double delta = now - old;
     slack_ += lambda * std::max(slope, 0.0) - old * slope;
     if (std::abs(delta) <= 1e-13 * lambda) return false;
     Y[1] = now;
@@ -334,18 +377,19 @@ class SdcaSamples {
   SdcaFeatures& features_;
   SdcaOptions options_;
   int64_t n_, K_, outputs_;
-  double sigma_b_ = 0.0, slack_ = 0.0, mean_slack_ = 0.0;
-  std::vector<double> dual_;       // n x K
-  std::vector<double> curvature_;  // n
-  std::vector<int64_t> wake_;      // the sweep at which a sample is visited again
+  double sigma_b_ = 0.0;
+  double slack_ = 0.0, visited_ = 0.0, mean_slack_ = 0.0;  // of this sweep; of the one before
+  std::vector<double> dual_;                               // n x K
+  std::vector<double> curvature_;                          // n
+  std::vector<int64_t> wake_;  // the sweep at which a sample is visited again
   std::vector<unsigned char> quiet_;
-  std::vector<double> intercept_, anchor_;  // b of the present duals, and the centre
+  std::vector<double> intercept_, anchor_, mean_;  // b of the present duals, centre, mean centre
   std::vector<double> scores_, moved_dual_, delta_;
-  std::vector<int32_t> moved_, order_;
+  std::vector<int32_t> moved_, order_, awake_;
   std::unique_ptr<SampleRows<float>> singles_;
   std::unique_ptr<SampleRows<double>> doubles_;
   ProxScratch scratch_;
-  int64_t epoch_ = 0, visits_ = 0;
+  int64_t epoch_ = 0, visits_ = 0, averaged_ = 0;
   std::uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
 };
 

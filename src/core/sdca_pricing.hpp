@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "monitor.hpp"
@@ -36,14 +35,19 @@ class Sdca {
     choose_reading();
   }
 
-  /// W (d x outputs), b and Y (n x K, in units of alpha); without Y a spread over the classes.
+  /// W (d x outputs, or null for 0), b and Y (n x K, in units of alpha). Without Y a spread over the classes; with
+  /// l2 all mass on the true ones, whose W is 0: spread masses take long to gather again.
   void start(const double* W, const double* b, const double* Y) {
-    center_.clear();
-    for (int64_t j = 0; j < d_; ++j)
+    used_.clear();
+    used_weights_.clear();
+    for (int64_t j = 0; W && j < d_; ++j)
       if (!detail::all_zero(W + j * outputs_, outputs_)) remember(j, W + j * outputs_);
     intercept_.assign(b, b + outputs_);
+    samples_.set_anchor(intercept_);
     if (Y) {
       samples_.dual().assign(Y, Y + n_ * K_);
+    } else if (features_.linear()) {
+      samples_.rest_dual();
     } else {
       spread_dual();
     }
@@ -57,7 +61,12 @@ class Sdca {
     const int64_t last = sweeps_ + sweeps;
     while (sweeps_ < last) {
       const int64_t next = sweeps_ + std::max<int64_t>(pause_, inner_);
-      while (sweeps_ < std::min(next, last)) step(std::min(inner_, last - sweeps_), monitor);
+      features_.forget(), samples_.forget();
+      while (sweeps_ < std::min(next, last)) {
+        step(std::min(inner_, last - sweeps_), monitor);
+        // Means are taken over the last eighth of all sweeps.
+        if (8 * sweeps_ >= 7 * next || sweeps_ >= last) features_.average(), samples_.average();
+      }
       look();
       monitor.poll();
       monitor.record(sweeps_, values_.objective, values_.gap(), nonzeros_);
@@ -82,9 +91,13 @@ class Sdca {
   const std::vector<double>& dual() const { return samples_.dual(); }
   const std::vector<double>& intercept() const { return intercept_; }
   void weights(double* W) const {
+    if (features_.linear()) {
+      std::copy(features_.center().begin(), features_.center().end(), W);
+      return;
+    }
     std::fill(W, W + d_ * outputs_, 0.0);
-    for (std::size_t a = 0; a < center_.size(); ++a)
-      W[center_[a].first * outputs_ + static_cast<int64_t>(a) % outputs_] = center_[a].second;
+    for (std::size_t a = 0; a < used_.size(); ++a)
+      std::copy_n(weights_of(a), outputs_, W + used_[a] * outputs_);
   }
 
  private:
@@ -108,7 +121,11 @@ class Sdca {
   double omega(int64_t j) const { return problem_.penalty.omega[j]; }
 
   void remember(int64_t j, const double* w) {
-    for (int64_t k = 0; k < outputs_; ++k) center_.emplace_back(static_cast<int32_t>(j), w[k]);
+    used_.push_back(static_cast<int32_t>(j));
+    used_weights_.insert(used_weights_.end(), w, w + outputs_);
+  }
+  const double* weights_of(std::size_t a) const {
+    return used_weights_.data() + static_cast<int64_t>(a) * outputs_;
   }
 
   /// Dense data of which at most half is not zero are read compressed.
@@ -161,6 +178,7 @@ class Sdca {
 
   void price() {
     samples_.sign_dual(signed_dual_);
+    if (features_.linear()) return;
     prices_.find(signed_dual_);
     values_.norm = prices_.largest();
   }
@@ -177,9 +195,7 @@ class Sdca {
     std::vector<unsigned char> take(norms.size(), 0);
     std::vector<int64_t> width(norms.size(), 0);
     for (int64_t j = 0; j < d_; ++j) ++width[prices_.unit_of(j)];
-    int64_t used = 0;
-    for (std::size_t a = 0; a < center_.size(); a += static_cast<std::size_t>(outputs_), ++used)
-      take[prices_.unit_of(center_[a].first)] = 1;
+    for (const int32_t j : used_) take[prices_.unit_of(j)] = 1;
     for (std::size_t u = 0; u < take.size(); ++u)
       if (norms[u] >= 0.999 && norms[u] <= 1.001) take[u] = 1;
     std::vector<int32_t> rest;
@@ -187,7 +203,7 @@ class Sdca {
       if (!take[u] && width[u] > 0) rest.push_back(static_cast<int32_t>(u));
     std::stable_sort(rest.begin(), rest.end(),
                      [&](int32_t a, int32_t b) { return norms[a] > norms[b]; });
-    int64_t room = std::max({int64_t{200}, n_ / 20, 2 * used});
+    int64_t room = std::max({int64_t{200}, n_ / 20, 2 * std::ssize(used_)});
     for (const int32_t u : rest) {
       if (room <= 0) break;
       take[u] = 1;
@@ -200,6 +216,7 @@ class Sdca {
 
   /// The first σ: single updates move a dual by a tenth of its mass per unit of score.
   void set_first_sigma() {
+    if (features_.linear() && !problem_.intercept) return;
     double lambda = 0.0, squares = 0.0;
     for (int64_t i = 0; i < n_; ++i) lambda += problem_.lambda[i];
     const std::vector<int32_t> features = working_features();
@@ -215,25 +232,32 @@ class Sdca {
 
   /// Whether the state of the features is what the dual makes it, but for rounding: where all take
   /// part for good and no proximal term holds them, nothing has to be made anew after every look.
-  bool current() const { return !prices_.selects() && features_.count() == d_ && looks_ % 16 != 0; }
+  bool current() const { return features_.linear() && features_.count() == d_ && looks_ % 16 != 0; }
 
-  void rebuild() {
-    if (current()) return samples_.prepare(intercept_, sigma_b_);
-    std::vector<int32_t> list = working_features();
+  std::vector<double> center_of(const std::vector<int32_t>& list) const {
+    if (features_.linear() && features_.count() == d_) return features_.center();
     std::vector<double> center(list.size() * static_cast<std::size_t>(outputs_), 0.0);
     std::vector<int32_t> place(static_cast<std::size_t>(d_), -1);
     for (std::size_t a = 0; a < list.size(); ++a) place[list[a]] = static_cast<int32_t>(a);
-    for (std::size_t a = 0; a < center_.size(); ++a) {
-      const int64_t at = place[center_[a].first];
-      center[at * outputs_ + static_cast<int64_t>(a) % outputs_] = center_[a].second;
+    for (std::size_t a = 0; a < used_.size(); ++a)
+      std::copy_n(weights_of(a), outputs_, center.data() + place[used_[a]] * outputs_);
+    return center;
+  }
+
+  void rebuild() {
+    if (current()) {
+      if (problem_.intercept) samples_.prepare(sigma_b_);
+      return;
     }
+    std::vector<int32_t> list = working_features();
     const bool same = list == features_.features();
     const double inverse = norm_penalty() ? 1.0 / sigma_ : 0.0;
+    std::vector<double> center = center_of(list);
     features_.take(std::move(list), std::move(center), problem_.tilt, inverse);
     if (!same) samples_.take_features(compress_);
     samples_.pull_features(signed_dual_);
     features_.refresh();
-    samples_.prepare(intercept_, sigma_b_);
+    samples_.prepare(sigma_b_);
   }
 
   /// Evaluate the centre and the dual on the whole problem.
@@ -242,10 +266,10 @@ class Sdca {
     SdcaValues now;
     now.objective = features_.penalty();
     if (problem_.tilt) {
-      for (std::size_t a = 0; a < center_.size(); ++a)
+      const std::vector<double>& center = features_.center();
+      for (int64_t e = 0; e < std::ssize(center); ++e)
         now.objective -=
-            center_[a].second *
-            problem_.tilt[center_[a].first * outputs_ + static_cast<int64_t>(a) % outputs_];
+            center[e] * problem_.tilt[features_.features()[e / outputs_] * outputs_ + e % outputs_];
     }
     double gain = 0.0;
     samples_.center_scores([&](int64_t i, const double* s) {
@@ -275,7 +299,7 @@ class Sdca {
       now.dual = now.norm > 1.0 ? gain / now.norm : gain;
       now.features = std::abs(move_);
     } else {
-      now.dual = gain - (current() ? features_.conjugate() : prices_.conjugate());
+      now.dual = gain - (features_.linear() ? features_.conjugate() : prices_.conjugate());
     }
     now.dual -= now.intercept;
     values_ = now;
@@ -316,14 +340,15 @@ class Sdca {
   }
 
   void store_center() {
-    intercept_ = samples_.anchor();
-    center_.clear();
+    intercept_ = samples_.mean();
+    used_.clear();
+    used_weights_.clear();
     nonzeros_ = 0;
     const std::vector<double>& center = features_.center();
     for (int64_t a = 0; a < features_.count(); ++a) {
       const double* w = center.data() + a * outputs_;
       if (detail::all_zero(w, outputs_)) continue;
-      remember(features_.features()[a], w);
+      if (!features_.linear()) remember(features_.features()[a], w);
       nonzeros_ += outputs_ - std::count(w, w + outputs_, 0.0);
     }
   }
@@ -358,8 +383,9 @@ class Sdca {
   double sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0;
   double best_gap_ = INFINITY;
   int64_t sweeps_ = 0, inner_ = 2, pause_ = 6, standing_ = 0, nonzeros_ = 0, looks_ = 0;
-  std::vector<double> signed_dual_, intercept_;     // Ỹ of the last pricing, n x outputs
-  std::vector<std::pair<int32_t, double>> center_;  // outputs entries per used feature
+  std::vector<double> signed_dual_, intercept_;  // Ỹ of the last pricing, n x outputs
+  std::vector<int32_t> used_;                    // the features that are not zero at the centre,
+  std::vector<double> used_weights_;             // and their weights, outputs each
   SdcaValues values_;
 };
 

@@ -39,6 +39,9 @@ class SampleRows {
     }
   }
 
+  /// Whether rows stay valid after the next call.
+  bool stored() const { return buffer_.empty(); }
+
   /// Valid until the next call.
   SampleRow<T> operator()(int64_t i) {
     if (!buffer_.empty()) {

@@ -33,7 +33,8 @@ class SDCA(Solver):
     the proximal steps are equally far from done. Samples whose dual rests are visited more and more
     rarely, and only a working set of features, priced with all of them from time to time, takes
     part. With ``l2`` and ``elasticnet`` the penalty itself is strongly convex and only the
-    intercept needs the proximal term.
+    intercept needs the proximal term. With ``l2`` samples are visited the more rarely the less
+    their part of the gap is, and the coefficients are means over the last sweeps.
 
     The method reaches moderate accuracy fast and high accuracy slowly where features are many and
     correlated; it needs memory for the data, the duals and the working set only.
@@ -149,7 +150,7 @@ def _scaled(report: Any, alpha: float) -> Any:
 
 def _set_start(method: Any, problem: Problem, start: Start | None) -> None:
     if start is None:
-        method.start(np.zeros((problem.d, problem.n_outputs)), np.zeros(problem.n_outputs), None)
+        method.start(None, np.zeros(problem.n_outputs), None)
         return
     intercept = start.intercept if problem.fit_intercept else np.zeros(problem.n_outputs)
     dual = None if start.dual is None else on_simplices(problem, start.dual) / problem.alpha
