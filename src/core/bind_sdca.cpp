@@ -78,8 +78,7 @@ class SdcaRun {
     method_->weights(W.data());
     std::copy(method_->intercept().begin(), method_->intercept().end(), b.data());
     std::copy(method_->dual().begin(), method_->dual().end(), Y.data());
-    return nb::make_tuple(W.matrix(d_, outputs(), false), b.vector(),
-                          Y.matrix(n_, classes_, false));
+    return nb::make_tuple(W.matrix(d_, outputs(), true), b.vector(), Y.matrix(n_, classes_, false));
   }
 
   nb::dict values() const {

@@ -86,6 +86,14 @@ class SdcaSamples {
     }
   }
 
+  bool reading() const { return doubles_ || singles_; }
+  /// Give up the copy of the features until they are read anew; one of dense data takes too long.
+  void release() {
+    if (!problem_.design->sparse() || features_.linear()) return;
+    doubles_.reset();
+    singles_.reset();
+  }
+
   /// After a change of the gains or of the features: curvatures, and the pull on the intercept.
   void prepare(double sigma_b) {
     sigma_b_ = problem_.intercept ? sigma_b : 0.0;
@@ -128,30 +136,31 @@ class SdcaSamples {
   /// Ỹ, n x outputs.
   void sign_dual(std::vector<double>& out) const {
     out.resize(size(n_ * outputs_));
-    for (int64_t i = 0; i < n_; ++i) {
-      if (outputs_ == 1) {
-        out[i] = signed_one(i);
-        continue;
-      }
-      const double* Y = dual_.data() + i * K_;
-      double* to = out.data() + i * K_;
-      double sum = 0.0;
-      for (int64_t k = 0; k < K_; ++k) {
-        to[k] = Y[k];
-        if (k != problem_.y[i]) sum += Y[k];
-      }
-      to[problem_.y[i]] = -sum;
+    for (int64_t i = 0; i < n_; ++i) sign_row(i, out.data() + i * outputs_);
+  }
+  void sign_row(int64_t i, double* to) const {
+    if (outputs_ == 1) {
+      *to = signed_one(i);
+      return;
     }
+    const double* Y = dual_.data() + i * K_;
+    double sum = 0.0;
+    for (int64_t k = 0; k < K_; ++k) {
+      to[k] = Y[k];
+      if (k != problem_.y[i]) sum += Y[k];
+    }
+    to[problem_.y[i]] = -sum;
   }
 
   /// Subtract the pull XᵀỸ from features just taken.
-  void pull_features(const std::vector<double>& signed_dual) {
+  void pull_features() {
+    std::vector<double> y(size(outputs_));
     with_rows([&](auto& rows) {
       for (int64_t i = 0; i < n_; ++i) {
-        const double* y = signed_dual.data() + i * outputs_;
-        if (detail::all_zero(y, outputs_)) continue;
+        sign_row(i, y.data());
+        if (detail::all_zero(y.data(), outputs_)) continue;
         const auto row = rows(i);
-        features_.subtract(row.x, row.index, row.count, y);
+        features_.subtract(row.x, row.index, row.count, y.data());
       }
     });
   }

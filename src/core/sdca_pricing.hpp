@@ -60,6 +60,7 @@ class Sdca {
   bool run(double target, int64_t sweeps, Monitor& monitor) {
     const int64_t last = sweeps_ + sweeps;
     while (sweeps_ < last) {
+      if (stale_) rebuild();
       const int64_t next = sweeps_ + std::max<int64_t>(pause_, inner_);
       features_.forget(), samples_.forget();
       while (sweeps_ < std::min(next, last)) {
@@ -72,11 +73,14 @@ class Sdca {
       monitor.record(sweeps_, values_.objective, values_.gap(), nonzeros_);
       const bool done = values_.gap() <= target * std::abs(values_.objective);
       adapt();
-      rebuild();
+      stale_ = true;
       // Without features to price a look costs half a sweep, else several sweeps of a working set.
       pause_ = prices_.selects() ? std::min<int64_t>(pause_ + 4, 50)
                                  : std::clamp<int64_t>(sweeps_ / 4, 2, 50);
-      if (done) return true;
+      if (done || sweeps_ >= last) {
+        samples_.release();
+        return done;
+      }
     }
     return false;
   }
@@ -90,14 +94,17 @@ class Sdca {
   const SdcaValues& values() const { return values_; }
   const std::vector<double>& dual() const { return samples_.dual(); }
   const std::vector<double>& intercept() const { return intercept_; }
+  /// W by outputs, d of each: as Python has coefficients.
   void weights(double* W) const {
-    if (features_.linear()) {
-      std::copy(features_.center().begin(), features_.center().end(), W);
-      return;
-    }
     std::fill(W, W + d_ * outputs_, 0.0);
-    for (std::size_t a = 0; a < used_.size(); ++a)
-      std::copy_n(weights_of(a), outputs_, W + used_[a] * outputs_);
+    const auto put = [&](const std::vector<int32_t>& features, const std::vector<double>& rows) {
+      for (std::size_t a = 0; a < features.size(); ++a)
+        for (int64_t k = 0; k < outputs_; ++k)
+          W[k * d_ + features[a]] =
+              rows[a * static_cast<std::size_t>(outputs_) + static_cast<std::size_t>(k)];
+    };
+    if (features_.linear()) return put(features_.features(), features_.center());
+    put(used_, used_weights_);
   }
 
  private:
@@ -177,9 +184,10 @@ class Sdca {
   }
 
   void price() {
-    samples_.sign_dual(signed_dual_);
     if (features_.linear()) return;
-    prices_.find(signed_dual_);
+    std::vector<double> signed_dual;
+    samples_.sign_dual(signed_dual);
+    prices_.find(signed_dual);
     values_.norm = prices_.largest();
   }
 
@@ -245,7 +253,8 @@ class Sdca {
   }
 
   void rebuild() {
-    if (current()) {
+    stale_ = false;
+    if (current() && samples_.reading()) {
       if (problem_.intercept) samples_.prepare(sigma_b_);
       return;
     }
@@ -254,8 +263,8 @@ class Sdca {
     const double inverse = norm_penalty() ? 1.0 / sigma_ : 0.0;
     std::vector<double> center = center_of(list);
     features_.take(std::move(list), std::move(center), problem_.tilt, inverse);
-    if (!same) samples_.take_features(compress_);
-    samples_.pull_features(signed_dual_);
+    if (!same || !samples_.reading()) samples_.take_features(compress_);
+    samples_.pull_features();
     features_.refresh();
     samples_.prepare(sigma_b_);
   }
@@ -379,13 +388,13 @@ class Sdca {
   SdcaFeatures features_;
   SdcaSamples samples_;
   SdcaPrices prices_;
-  bool compress_ = false;
+  bool compress_ = false, stale_ = false;
   double sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0;
   double best_gap_ = INFINITY;
   int64_t sweeps_ = 0, inner_ = 2, pause_ = 6, standing_ = 0, nonzeros_ = 0, looks_ = 0;
-  std::vector<double> signed_dual_, intercept_;  // Ỹ of the last pricing, n x outputs
-  std::vector<int32_t> used_;                    // the features that are not zero at the centre,
-  std::vector<double> used_weights_;             // and their weights, outputs each
+  std::vector<double> intercept_;     // Ỹ of the last pricing, n x outputs
+  std::vector<int32_t> used_;         // the features that are not zero at the centre,
+  std::vector<double> used_weights_;  // and their weights, outputs each
   SdcaValues values_;
 };
 

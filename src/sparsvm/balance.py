@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from sparsvm.losses import Floats
+from sparsvm.rows import row_blocks
 
 if TYPE_CHECKING:
     from sparsvm.problem import Problem
@@ -38,12 +39,13 @@ TOLERANCE = 64.0 * EPS
 NEGLIGIBLE = 1e-13
 
 
-def balance(problem: Problem, flows: Floats) -> Floats:
-    """Return balanced flows near the given ones; all zero where that fails."""
+def balance(problem: Problem, flows: Floats, overwrite: bool = False) -> Floats:
+    """Return balanced flows near the given ones, or in their place; all zero where it fails."""
     y, K = problem.y, problem.n_classes
     by_mass = problem.loss.name == "hinge"
     columns = free_columns(problem) if problem.penalty.free.size else None
     if not problem.one_vs_rest:
+        flows = flows if overwrite else flows.copy()
         return _balance_pairs(y, K, flows, columns, problem.fit_intercept, by_mass)
     if columns is None:
         return _balance_signs(y, flows)
@@ -83,7 +85,7 @@ def _balance_pairs(
     intercept: bool,
     by_mass: bool,
 ) -> Floats:
-    """Balance flows between classes: for the intercept alone unless ``columns`` are given."""
+    """Balance flows in place: for the intercept alone unless ``columns`` are given."""
     class_flows = _class_flows(flows, y, K)
     if intercept:
         flows, class_flows = _between_connected_classes(flows, class_flows, y)
@@ -92,7 +94,7 @@ def _balance_pairs(
     if columns is not None:
         return _balance_columns(y, flows, columns, by_mass)
     if not _is_balanced(class_flows):
-        flows = flows * _class_factors(class_flows)[y]
+        _multiply(flows, _class_factors(class_flows), y)
         class_flows = _class_flows(flows, y, K)
     residual = class_flows.sum(axis=0) - class_flows.sum(axis=1)
     allowed = TOLERANCE * (1.0 if by_mass else float(class_flows.sum()))
@@ -138,8 +140,17 @@ def _class_flows(flows: Floats, y: NDArray[np.integer], n_classes: int) -> Float
     starts = (np.cumsum(counts) - counts)[present]
     total = np.zeros((n_classes, n_classes))
     # Contiguous rows make reduceat sum pairwise, which keeps the residual at rounding level.
-    total[present] = np.add.reduceat(np.ascontiguousarray(flows[order].T), starts, axis=1).T
+    # Blocks of classes keep the copy small.
+    for classes in row_blocks(n_classes, y.size):
+        columns = np.ascontiguousarray(flows[order, classes].T)
+        total[present, classes] = np.add.reduceat(columns, starts, axis=1).T
     return total
+
+
+def _multiply(flows: Floats, factors: Floats, y: NDArray[np.integer]) -> None:
+    """Multiply the flow of each sample to class k by the factor of its own class and k."""
+    for rows in row_blocks(y.size, flows.shape[1]):
+        flows[rows] *= factors[y[rows]]
 
 
 def _between_connected_classes(
@@ -151,7 +162,8 @@ def _between_connected_classes(
         return flows, class_flows
     _, component = connected_components(arcs, directed=True, connection="strong")
     kept: NDArray[np.bool_] = arcs & (component[:, None] == component)
-    return np.asarray(flows * kept[y]), class_flows * kept
+    _multiply(flows, kept.astype(np.float64), y)
+    return flows, class_flows * kept
 
 
 def _class_factors(class_flows: Floats) -> Floats:

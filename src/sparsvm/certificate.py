@@ -44,6 +44,9 @@ def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Cert
     scores = problem.scores(W, b)
     if dual is None and isinstance(problem.loss, SmoothLoss):
         dual = problem.dual_at(scores)
+    objective, floor = problem.objective_at(scores, W), problem.floor(W, b, scores)
+    # Of arrays of all samples and classes no more than two or three should be alive at a time.
+    del scores
     flows = repaired_flows(problem, dual)
     scale, bound = best_scale(problem, flows)
     if scale < 1.0 and (pulled := pulled_inside(problem, flows)) is not None:
@@ -55,7 +58,7 @@ def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Cert
     if not bound > zero_flow_bound(problem):
         scale, bound = 0.0, zero_flow_bound(problem)
     bound += problem.offset
-    objective = problem.objective_at(scores, W)
+    flows *= scale
     gap = max(objective - bound, 0.0)
     relative = gap / abs(objective) if objective != 0.0 else (0.0 if gap == 0.0 else np.inf)
     return Certificate(
@@ -63,8 +66,8 @@ def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Cert
         dual_objective=bound,
         gap=gap,
         relative_gap=relative,
-        floor=problem.floor(W, b, scores),
-        dual=_with_true_class(problem, scale * flows),
+        floor=floor,
+        dual=_with_true_class(problem, flows),
     )
 
 
@@ -83,16 +86,19 @@ def repaired_flows(problem: Problem, dual: Floats | None) -> Floats:
         )
     if not problem.one_vs_rest:
         flows[np.arange(n), problem.y] = 0.0
-    flows[~(flows > 0.0) | ~np.isfinite(flows)] = 0.0
+    # Comparisons with NaN are false.
+    flows[~((flows > 0.0) & (flows < np.inf))] = 0.0
     restricted = problem.fit_intercept or problem.penalty.free.size > 0
     if _within_masses(problem):
         flows *= _fitting(flows, problem.mass)[:, None]
         return _balanced_within_masses(problem, flows) if restricted else flows
     # Without a limit on the rows only the ray counts; on it, entries near 1 stay in range.
     flows /= flows.max(initial=0.0) or 1.0
-    flows = balance(problem, flows) if restricted else flows
+    flows = balance(problem, flows, overwrite=True) if restricted else flows
     peak = gain_of(problem, flows).peak()
-    return flows * peak if peak > 0.0 else flows
+    if peak > 0.0:
+        flows *= peak
+    return flows
 
 
 def _within_masses(problem: Problem) -> bool:
@@ -105,20 +111,28 @@ def _balanced_within_masses(problem: Problem, flows: Floats) -> Floats:
     Where that factor is far from 1 (a sample of tiny mass in a class whose flows were far from
     balanced holds all others back), cutting single rows and balancing again does better.
     """
-    best, best_gain = np.zeros_like(flows), 0.0
+    best, best_gain = None, 0.0
     for _ in range(30):
-        flows = balance(problem, flows)
+        flows = balance(problem, flows, overwrite=True)
         factors = _fitting(flows, problem.mass)
         smallest = float(factors.min())
-        gain = gain_of(problem, smallest * flows).value(1.0)
+        gain = _gain_within_masses(problem, flows, smallest)
         worth_it = gain > (1.0 + 1e-9 if smallest > 0.99 else 1.01) * best_gain
+        done = smallest > 1.0 - 1e-8 or not worth_it
         if gain > best_gain:
-            best, best_gain = smallest * flows, gain
-        if smallest > 1.0 - 1e-8 or not worth_it:
+            best, best_gain = np.multiply(flows, smallest, out=flows if done else None), gain
+        if done:
             break
         # Balancing gives about half of a cut back, hence the square.
-        flows = flows * factors[:, None] ** 2
-    return best
+        flows *= factors[:, None] ** 2
+    return np.zeros_like(flows) if best is None else best
+
+
+def _gain_within_masses(problem: Problem, flows: Floats, factor: float) -> float:
+    """Return the gain at the factor times the flows, which only then fit under the masses."""
+    if isinstance(problem.loss, Hinge):
+        return factor * problem.margin_value(flows)
+    return gain_of(problem, factor * flows).value(1.0)
 
 
 def _fitting(flows: Floats, mass: Floats) -> Floats:

@@ -52,8 +52,8 @@ class LinearGain:
 
     limit = 1.0
 
-    def __init__(self, flows: Floats, margins: Floats) -> None:
-        self.slope = float(np.sum(flows * margins))
+    def __init__(self, slope: float) -> None:
+        self.slope = slope
 
     def value(self, c: float) -> float:
         return c * self.slope
@@ -116,7 +116,7 @@ def gain_of(problem: Problem, flows: Floats) -> Gain:
     """Return gamma for the ray through ``flows``."""
     name = problem.loss.name
     if name == "hinge":
-        return LinearGain(flows, problem.margins())
+        return LinearGain(problem.margin_value(flows))
     if name == "logistic":
         return EntropyGain(flows, problem.margins(), problem.mass)
     margins = 1.0 if name == "ovr_squared_hinge" else problem.margins()

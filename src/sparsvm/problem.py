@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparsvm.losses import Floats, Labels, Loss, SmoothLoss
 from sparsvm.penalty_terms import PenaltyTerms
-from sparsvm.rows import row_max, row_sum
+from sparsvm.rows import row_blocks, row_max, row_sum
 
 
 class DesignLike(Protocol):
@@ -192,14 +192,37 @@ class Problem:
         """Rows of coefficients: 1 for two classes, otherwise one per class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
-    def margins(self) -> Floats:
-        """Return ``margin_scale[i] * cost[y_i, k]`` or ``margin_matrix``, shape (n, K)."""
+    def margins(self, rows: slice = slice(None)) -> Floats:
+        """Return ``margin_scale[i] * cost[y_i, k]`` or ``margin_matrix``, shape (n, K).
+
+        Of all samples, or of a slice of them.
+        """
         if self.margin_matrix is not None:
-            return self.margin_matrix.copy()
-        margins = self.cost[self.y]
+            return self.margin_matrix[rows].copy()
+        margins = self.cost[self.y[rows]]
         if self.margin_scale is not None:
-            margins *= self.margin_scale[:, None]
+            margins *= self.margin_scale[rows, None]
         return margins
+
+    def _largest_margins(self) -> Floats:
+        """Return the largest absolute margin of each sample."""
+        if self.margin_matrix is not None:
+            return row_max(np.abs(self.margin_matrix))
+        largest = row_max(np.abs(self.cost))[self.y]
+        return largest if self.margin_scale is None else largest * np.abs(self.margin_scale)
+
+    def _losses(self, scores: Floats) -> Floats:
+        losses = np.empty(self.n)
+        for rows in row_blocks(self.n, self.n_classes):
+            losses[rows] = self.loss.value(scores[rows], self.y[rows], self.margins(rows))
+        return losses
+
+    def margin_value(self, flows: Floats) -> float:
+        r"""Return :math:`\sum_{ik} F_{ik} m_{ik}` of dual entries."""
+        return sum(
+            float(np.sum(flows[rows] * self.margins(rows)))
+            for rows in row_blocks(self.n, self.n_classes)
+        )
 
     def scores(self, W: Floats, b: Floats) -> Floats:
         """Return the scores of all classes, shape (n, K); class 0 of two is pinned to zero."""
@@ -263,8 +286,8 @@ class Problem:
 
     def objective_at(self, scores: Floats, W: Floats) -> float:
         """Return the objective at W where the scores are already known."""
-        losses = self.loss.value(scores, self.y, self.margins())
-        total = float(np.sum(self.mass * losses)) + self.alpha * self._penalty_value(W)
+        total = float(np.sum(self.mass * self._losses(scores)))
+        total += self.alpha * self._penalty_value(W)
         total += self.offset
         if self.tilt is not None:
             total -= self.alpha * float(np.sum(np.ascontiguousarray(self.tilt * W)))
@@ -283,7 +306,7 @@ class Problem:
         largest = np.maximum(W.max(axis=0, initial=0.0), -W.min(axis=0, initial=0.0))
         sizes = 2.0 * np.asarray(self.design.abs_scores(largest))
         sizes += 2.0 * float(np.max(np.abs(b), initial=0.0))
-        sizes += row_max(np.abs(self.margins())) if self.loss.uses_margin else 1.0
+        sizes += self._largest_margins() if self.loss.uses_margin else 1.0
         if isinstance(self.loss, SmoothLoss):
             scores = self.scores(W, b) if scores is None else scores
             at = (scores, self.y, self.margins())

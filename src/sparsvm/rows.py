@@ -6,6 +6,7 @@ instead takes 2 us. Small fits consist of such reductions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,18 @@ if TYPE_CHECKING:
 
 # With more columns than this, reducing the rows is the faster way.
 NARROW = 8
+# Entries of the arrays that are made of a block of rows: a megabyte.
+BLOCK = 2**17
+
+
+def row_blocks(n: int, width: int) -> Iterator[slice]:
+    """Yield slices of n rows: one for small matrices, blocks of a megabyte for large ones.
+
+    A dozen arrays of all samples and classes are several times the size of sparse data.
+    """
+    step = max(1, BLOCK // max(width, 1))
+    for first in range(0, n, step):
+        yield slice(first, min(first + step, n))
 
 
 def row_max(matrix: Floats) -> Floats:
