@@ -107,6 +107,7 @@ class InteriorPoint {
 
  private:
   static constexpr double kStepFraction = 0.985;  // of the way to the boundary
+  static constexpr double kNextStep = 1.5;        // how much farther than a limited step one looks
   static constexpr double kShortStep = 0.1;       // a step this short is replaced by a centring one
   // Least complementarity at the start, relative to the mean. Without it samples of tiny mass block
   // every step; with 0.1 the slacks it inflates cost more than the centring gains.

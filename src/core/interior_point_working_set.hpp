@@ -64,6 +64,9 @@ inline void InteriorPoint::add_blocks(const std::vector<std::int64_t>& list, boo
   }
   std::vector<double> g(layout_.largest_block()), shift(layout_.largest_block()), weights;
   std::vector<std::int32_t> cols, classes;
+  std::int64_t coordinates = blocks_.n_coordinates();
+  for (std::int64_t b : list) coordinates += layout_.block_size(b);
+  blocks_.grow(coordinates);
   const std::vector<double> imbalance = list.empty() ? std::vector<double>() : imbalances();
   for (std::int64_t b : list) {
     cols.clear();
@@ -111,7 +114,9 @@ inline std::vector<double> InteriorPoint::imbalances() {
 }
 
 // The dual step that keeps the blocks outside the working set inside their ball; those that limit
-// it are told to enter. Blocks near the boundary at the full step are listed on the way.
+// it, or would limit the next one, are told to enter. (A long step may leave the ball of a hundred
+// blocks, most of which never come near it again once the first ones stand in the way.) Blocks near
+// the boundary at the full step are listed on the way.
 inline double InteriorPoint::limit_by_outsiders(double ad, double near,
                                                 std::vector<std::int64_t>& entering) {
   sample_major_.resize(Y_.size());
@@ -120,25 +125,27 @@ inline double InteriorPoint::limit_by_outsiders(double ad, double near,
       sample_major_[static_cast<std::size_t>(i) * K_ + k] = dir_.y[ck(k) + i];
   price(sample_major_.data());
   std::vector<double> g(layout_.largest_block());
+  const auto outside = [&](std::int64_t b, double step) {
+    const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), step, g.data());
+    return layout_.shape.exceeds(g.data(), size, 1.0);
+  };
   double limit = ad;
   near_.clear();
   layout_.scan(G_.data(), dG_.data(), ad, near, [&](std::int64_t b) {
     if (in_set_[b]) return;
     near_.push_back(b);
-    const auto outside = [&](double step) {
-      const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), step, g.data());
-      return layout_.shape.exceeds(g.data(), size, 1.0);
-    };
-    if (!outside(ad)) return;
+    if (!outside(b, ad)) return;
     entering.push_back(b);
-    if (!outside(limit)) return;
+    if (!outside(b, limit)) return;
     double lo = 0.0, hi = limit;
     for (int bis = 0; bis < 40; ++bis) {
       const double mid = 0.5 * (lo + hi);
-      (outside(mid) ? hi : lo) = mid;
+      (outside(b, mid) ? hi : lo) = mid;
     }
     limit = 0.95 * lo;
   });
+  const double next = std::min(ad, kNextStep * limit);
+  std::erase_if(entering, [&](std::int64_t b) { return !outside(b, next); });
   return limit;
 }
 

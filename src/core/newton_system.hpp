@@ -22,6 +22,7 @@
 
 #include "blas.hpp"
 #include "class_coupling.hpp"
+#include "column_sums.hpp"
 #include "feature_elimination.hpp"
 #include "penalty_blocks.hpp"
 
@@ -65,7 +66,7 @@ class NewtonSystem {
     feature_side_ = prefer_features(blocks, joint);
     if (joint) coupling_.build(blocks, Xw, n_, K_, !feature_side_);
     if (feature_side_) {
-      assemble_features(blocks, Xw, joint, U, Y);
+      assemble_features(blocks, Xw, U, Y);
       return;
     }
     for (int k = 0; k < K_; ++k) {
@@ -88,7 +89,7 @@ class NewtonSystem {
         for (int i = 0; i < n_; ++i) dg[i] = shared_diag_[i] + u[i] / yk[i];
         continue;
       }
-      form_gram(blocks, Xw, k, joint, M);
+      form_gram(blocks, Xw, k, M);
       shared_diag_.resize(n_);
       double sum = 0.0;
       for (int i = 0; i < n_; ++i) {
@@ -163,6 +164,7 @@ class NewtonSystem {
   std::vector<double> M_, diag_;  // M_k: upper triangle M, lower triangle its Cholesky factor
   std::vector<char> factored_;    // false: M_k is diagonal
   ClassCoupling coupling_;
+  ColumnSums sums_;
   FeatureElimination features_;
   bool feature_side_ = false;
   std::vector<double> C_;  // Schur complement, lower triangle
@@ -193,29 +195,21 @@ class NewtonSystem {
 
   // B_k with X D_k X' = B_k B_k': the coordinates of class k times the roots of the diagonal, then
   // the rank-one parts of its own groups.
-  void scaled_columns(const PenaltyBlocks& blocks, const double* Xw, int k, bool joint,
-                      std::vector<double>& B) const {
-    const auto& coords = class_coords_[k];
-    const auto& ranked = class_blocks_[k];
-    B.resize((coords.size() + (joint ? 0 : ranked.size())) * n_);
-    double* out = B.data();
-    for (std::int64_t c : coords) {
-      const double root = std::sqrt(blocks.delta[c]);
-      const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
-      for (int i = 0; i < n_; ++i) out[i] = root * x[i];
-      out += n_;
+  void scaled_columns(const PenaltyBlocks& blocks, const double* Xw, int k,
+                      std::vector<double>& B) {
+    sums_.clear();
+    for (std::int64_t c : class_coords_[k]) {
+      sums_.add(blocks.col[c], std::sqrt(blocks.delta[c]));
+      sums_.close();
     }
-    if (joint) return;
-    for (std::int64_t b : ranked) {
-      std::fill(out, out + n_, 0.0);
+    for (std::int64_t b : class_blocks_[k]) {
       const double root = std::sqrt(blocks.kappa(b));
-      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
-        const double f = root * blocks.vec[c];
-        const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
-        for (int i = 0; i < n_; ++i) out[i] += f * x[i];
-      }
-      out += n_;
+      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+        sums_.add(blocks.col[c], root * blocks.vec[c]);
+      sums_.close();
     }
+    B.resize(static_cast<std::size_t>(sums_.count()) * n_);
+    form_column_sums(sums_, Xw, n_, B.data());
   }
 
   int free_slot(int k) const { return features_.offset(k) + features_.width(k) - q_; }
@@ -368,7 +362,7 @@ class NewtonSystem {
   }
 
   // newton_system_samples.hpp
-  void form_gram(const PenaltyBlocks& blocks, const double* Xw, int k, bool joint, double* M);
+  void form_gram(const PenaltyBlocks& blocks, const double* Xw, int k, double* M);
   bool factor_samples();
   bool factor_class(int k);
   void add_inverse(int k);
@@ -382,7 +376,7 @@ class NewtonSystem {
 
   // newton_system_features.hpp
   bool prefer_features(const PenaltyBlocks& blocks, bool joint) const;
-  void assemble_features(const PenaltyBlocks& blocks, const double* Xw, bool joint, const double* U,
+  void assemble_features(const PenaltyBlocks& blocks, const double* Xw, const double* U,
                          const double* Y);
   bool factor_features();
   void solve_features(NewtonVector& v);

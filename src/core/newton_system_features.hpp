@@ -28,12 +28,12 @@ inline bool NewtonSystem::prefer_features(const PenaltyBlocks& blocks, bool join
 }
 
 inline void NewtonSystem::assemble_features(const PenaltyBlocks& blocks, const double* Xw,
-                                            bool joint, const double* U, const double* Y) {
+                                            const double* U, const double* Y) {
   std::vector<std::vector<double>> columns(K_);
   for (int k = 0; k < K_; ++k) {
     factored_[k] = true;
     if (quadratic_columns_.empty())
-      scaled_columns(blocks, Xw, k, joint, columns[k]);
+      scaled_columns(blocks, Xw, k, columns[k]);
     else if (K_ > 2 || k == 1)
       columns[k] = quadratic_columns_;
     double sum = 0.0;

@@ -8,8 +8,8 @@
 namespace sparsvm {
 
 inline void NewtonSystem::form_gram(const PenaltyBlocks& blocks, const double* Xw, int k,
-                                    bool joint, double* M) {
-  scaled_columns(blocks, Xw, k, joint, scaled_);
+                                    double* M) {
+  scaled_columns(blocks, Xw, k, scaled_);
   const std::size_t columns = scaled_.size() / n_;
   const bool quadratic = !gram_.empty();
   if (quadratic)

@@ -120,6 +120,11 @@ class PenaltyBlocks {
   std::vector<std::int32_t> col, cls;
   std::vector<double> w, delta, vec, h, dw, shift;
 
+  // Makes room for blocks up to this many coordinates; they must be added before anything else.
+  void grow(std::int64_t coordinates) {
+    for (auto* a : arrays()) a->resize(static_cast<std::size_t>(coordinates), 0.0);
+  }
+
   // Adds a block at its own central point for the dual vector g (strictly inside the dual ball
   // after adding `shift`), with complementarity mu; or, given weights, near those.
   void add(const BlockShape& general, std::int64_t count, const std::int32_t* cols,
@@ -133,7 +138,7 @@ class PenaltyBlocks {
       col.push_back(cols[c]);
       cls.push_back(classes[c]);
     }
-    for (auto* a : arrays()) a->resize(blk.end, 0.0);
+    if (static_cast<std::int64_t>(w.size()) < blk.end) grow(blk.end);
     std::copy(shifts, shifts + count, shift.begin() + blk.begin);
     std::vector<double> inside(count);
     for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
@@ -445,6 +450,7 @@ class PenaltyBlocks {
   void enter_maximum(Block& b, const double* g, double mu);
   void enter_sparse(Block& b, const double* g, double mu);
   void move_to(Block& b, const double* weights, double mu);
+  double central_maximum(const Block& b, double mu) const;
   void scale_maximum(Block& b);
   void scale_cone(Block& b);
   void scale_sparse(Block& b);

@@ -43,14 +43,20 @@ inline void PenaltyBlocks::enter_maximum(Block& b, const double* g, double mu) {
   const std::int64_t size = b.end - b.begin;
   double sum = 0.0;
   for (std::int64_t c = 0; c < size; ++c) sum += std::fabs(g[c]);
-  double lo = 0.0, hi = (1.0 - sum) / static_cast<double>(size);
-  for (int it = 0; it < 200 && hi - lo > 1e-14 * hi; ++it) {
-    const double mid = 0.5 * (lo + hi);
-    double total = 0.0;
-    for (std::int64_t c = 0; c < size; ++c) total += mid + std::sqrt(mid * mid + g[c] * g[c]);
-    (total > 1.0 ? hi : lo) = mid;
+  // The sum is convex in theta and too large at this one, so that Newton's steps stay above the
+  // root.
+  double theta = (1.0 - sum) / static_cast<double>(size);
+  for (int it = 0; it < 50; ++it) {
+    double total = -1.0, slope = 0.0;
+    for (std::int64_t c = 0; c < size; ++c) {
+      const double root = std::sqrt(theta * theta + g[c] * g[c]);
+      total += theta + root;
+      slope += 1.0 + theta / root;
+    }
+    const double step = total / slope;
+    theta -= step;
+    if (!(step > 1e-14 * theta)) break;
   }
-  const double theta = 0.5 * (lo + hi);
   for (std::int64_t c = 0; c < size; ++c) {
     const std::int64_t i = b.begin + c;
     const double s = theta + std::sqrt(theta * theta + g[c] * g[c]);
@@ -87,26 +93,44 @@ inline void PenaltyBlocks::enter_sparse(Block& b, const double* g, double mu) {
   }
 }
 
-// Replaces the primal part by given weights, each slack at least the mu / dual slack of the centre.
+// Replaces the primal part by given weights, with the slacks that belong to them on the central path:
+// those of a pair at least its mu / dual slack, the radius t of a norm where its own barrier has the
+// slope that the norm costs. (Read off the dual slacks, t would come out as three times itself.)
 inline void PenaltyBlocks::move_to(Block& b, const double* weights, double mu) {
-  double sq = 0.0, vv = 0.0, largest = 0.0, room = 0.0;
+  double sq = 0.0, vv = 0.0;
   for (std::int64_t c = b.begin; c < b.end; ++c) {
     w[c] = weights[c - b.begin];
     sq += w[c] * w[c];
     vv += v_[c] * v_[c];
-    largest = std::max(largest, std::fabs(w[c]));
-    if (b.shape.kind == BlockKind::maximum) room = std::max({room, mu / z1_[c], mu / z2_[c]});
   }
+  const double t = b.shape.kind == BlockKind::maximum ? central_maximum(b, mu) : 0.0;
   for (std::int64_t c = b.begin; c < b.end && b.has_pairs(); ++c) {
     if (b.shape.kind == BlockKind::maximum) {
-      x1_[c] = largest + room - w[c];
-      x2_[c] = largest + room + w[c];
+      x1_[c] = t - w[c];
+      x2_[c] = t + w[c];
     } else {
       x1_[c] = std::max(mu / z1_[c], mu / z2_[c] + w[c]);
       x2_[c] = x1_[c] - w[c];
     }
   }
-  if (b.has_cone()) b.t = std::sqrt(sq) + mu / (b.shape.l2 - std::sqrt(vv));
+  if (!b.has_cone()) return;
+  const double half = 0.5 * mu / b.shape.l2;
+  b.t = sq > 0.0 ? half + std::sqrt(half * half + sq) : mu / (b.shape.l2 - std::sqrt(vv));
+}
+
+// The t at which sum(mu / (t - W) + mu / (t + W)) = 1. Its excess over max |W| is between the mu of
+// one small slack and those of all, and the sum falls with it.
+inline double PenaltyBlocks::central_maximum(const Block& b, double mu) const {
+  double largest = 0.0;
+  for (std::int64_t c = b.begin; c < b.end; ++c) largest = std::max(largest, std::fabs(w[c]));
+  double lo = mu, hi = 2.0 * mu * static_cast<double>(b.end - b.begin);
+  for (int it = 0; it < 100 && hi - lo > 1e-3 * lo; ++it) {
+    const double mid = 0.5 * (lo + hi), t = largest + mid;
+    double sum = 0.0;
+    for (std::int64_t c = b.begin; c < b.end; ++c) sum += mu / (t - w[c]) + mu / (t + w[c]);
+    (sum > 1.0 ? lo : hi) = mid;
+  }
+  return largest + hi;
 }
 
 // ---- scalings ----
