@@ -76,6 +76,10 @@ def test_the_path_display_draws_one_line_for_each_feature_ever_used(wine, chosen
     found = boxes(labels, display.figure_)
     assert_apart(found)
     assert_inside(found, display.figure_)
+    (mark,) = (text for text in display.ax_.texts if text.get_text().startswith("chosen"))
+    (above,) = boxes([mark], display.figure_)
+    assert above.y0 >= display.ax_.get_window_extent().y1
+    assert_inside([above], display.figure_)
 
 
 def test_a_path_is_drawn_into_given_axes(wine):

@@ -133,13 +133,14 @@ class PathDisplay:
             return
         ax.axvline(self.alpha, color="black", linewidth=1.0, linestyle=":")
         ax.annotate(
-            f"chosen\n{self.alpha:.2g}",
+            f"chosen: {self.alpha:.2g}",
             (self.alpha, 1.0),
             xycoords=("data", "axes fraction"),
-            xytext=(-4, -2),
+            # Above the axes, where no line can run through it.
+            xytext=(0, 3),
             textcoords="offset points",
-            ha="right",
-            va="top",
+            ha="center",
+            va="bottom",
             fontsize="small",
         )
 
