@@ -31,7 +31,7 @@ PENALTIES = {
         "l1/linf, blocks of 5": GroupLinf(groups=5, per_class=True),
         "sparse group, rows": SparseGroup(),
     },
-    "news20_1000": ROWS,
+    "news20_1000": {"l1": L1(), **ROWS},
 }
 
 

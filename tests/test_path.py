@@ -9,11 +9,14 @@ from sklearn.datasets import load_iris, load_wine
 
 from sparsvm import SparseSVC, alpha_max, svm_path
 from sparsvm.continuation import Continuation
+from sparsvm.largest_alpha import largest_alpha
 from sparsvm.losses import Hinge
 from sparsvm.path import alpha_max_bound, first_steps, read_problem
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem import Control
 from sparsvm.restriction import Restriction
+from sparsvm.solvers import InteriorPoint
+from sparsvm.solvers.base import Attempt
 
 PENALTIES = (
     L1(),
@@ -231,3 +234,36 @@ def test_smooth_losses_have_certified_paths_too(loss, penalty):
     assert path.nonzeros[0] == 0
     cold = SparseSVC(loss, penalty, alpha=path.alphas[8], tol=1e-6).fit(X, y)
     assert path.objectives[8] == pytest.approx(cold.objective_, rel=2e-6)
+
+
+@pytest.mark.parametrize("penalty", [L1(), GroupL2(groups=5), GroupLinf(groups=5, per_class=True)])
+def test_what_a_solver_vouches_for_is_certified_on_all_features(penalty):
+    X, y = wide(seed=3)
+    _, problem = read_problem(X, y, Hinge(), penalty, True, None, None, None)
+    steps = Continuation(problem, "auto", Control(tol=1e-6))
+    steps.begin_at_zero(largest_alpha(problem))
+    for share in (0.5, 0.45, 0.2):
+        found = steps.solve(share * alpha_max_bound(X, y, penalty=penalty))
+        proof = steps.at(steps._last.alpha).certificate(found.coef, found.intercept, found.dual)
+        assert found.converged
+        assert found.objective == pytest.approx(proof.objective, rel=1e-13)
+        assert found.dual_objective == pytest.approx(proof.dual_objective, rel=1e-10)
+        assert found.coef.any()
+
+
+class Boaster(InteriorPoint):
+    """Vouches for zero weights with a bound that they would need."""
+
+    name = "boaster"
+
+    def attempt(self, problem, start, control):
+        zero = np.zeros((problem.n_outputs, problem.d))
+        return Attempt(zero, np.zeros(problem.n_outputs), np.zeros((problem.n, 3)), 1.0)
+
+
+def test_a_solver_whose_word_does_not_hold_is_asked_to_solve():
+    X, y = wide(seed=3)
+    steady = svm_path(X, y, n_alphas=5, eps=0.1, tol=1e-6)
+    found = svm_path(X, y, alphas=steady.alphas, solver=Boaster(), tol=1e-6)
+    assert found.converged
+    np.testing.assert_allclose(found.objectives, steady.objectives, rtol=2e-6)

@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from sparsvm.losses import Floats
 from sparsvm.problem import Control, Problem, Solution, Start
-from sparsvm.restriction import Features, Restriction, group_strength, lifted, with_scaled_dual
+from sparsvm.restriction import (
+    Features,
+    Found,
+    Restriction,
+    group_strength,
+    homogeneous,
+    lifted,
+    vouched,
+    with_scaled_dual,
+)
 from sparsvm.solvers import Solver, blas_threads, resolve
 
 # Rounds of adding violators before the whole problem is handed to the solver.
@@ -75,8 +84,8 @@ class Continuation:
         self, problem: Problem, solver: str | Solver, control: Control, reach: float = 1.0
     ) -> None:
         self.problem = problem
-        if problem.penalty.is_norm:
-            _ = problem.column_dual_norm  # measured once for all alphas
+        # Measured once for all alphas.
+        _ = problem.column_dual_norm if problem.penalty.is_norm else problem.column_norms
         self.reach = reach
         self.solver = solver
         self.control = control
@@ -135,29 +144,47 @@ class Continuation:
         features = self._opening(alpha)
         start = self._start(alpha)
         inner = replace(control, tol=0.8 * control.tol)
-        iterations = 0
+        iterations, trusting = 0, True
         for _ in range(_ROUNDS):
             if features is None or features.size > _SMALL * whole.d:
                 break
             part = self._restricted(features, alpha)
-            found = resolve(self.solver, part.part, inner).solve(
-                part.part, None if start is None else _dropped(part, start), inner
-            )
-            iterations += found.n_iter
-            strength = group_strength(part.whole, found.dual)
-            solution = replace(lifted(part, found, strength, control.tol), n_iter=iterations)
+            found = self._found(part, start, inner, control.tol, trusting)
+            iterations += found.solution.n_iter
+            solution = found.solution
             if solution.converged:
-                self._keep(whole, solution, strength, _penalty(part.part, found.coef))
-                return solution
-            grown = self._with_violators(features, strength)
+                self._keep(whole, solution, found.strength, found.penalty)
+                return replace(solution, n_iter=iterations)
+            grown = self._with_violators(features, found.strength)
             if grown.size == features.size:
-                break
+                if not trusting:
+                    break
+                trusting = False
             features = grown
             start = Start(solution.coef, solution.intercept, found.dual)
         solution = resolve(self.solver, whole, control).solve(whole, start, control)
         strength = group_strength(whole, solution.dual)
         self._keep(whole, solution, strength, _penalty(whole, solution.coef))
         return replace(solution, n_iter=iterations + solution.n_iter)
+
+    def _found(
+        self, part: Restriction, start: Start | None, control: Control, tol: float, trusting: bool
+    ) -> Found:
+        """Solve on some features and certify on all of them.
+
+        A solver that vouches for its point is trusted with it at first: the certificate on all
+        features says the same as one on the part would.
+        """
+        solver = resolve(self.solver, part.part, control)
+        near = None if start is None else _dropped(part, start)
+        if trusting and homogeneous(part.whole):
+            attempt = solver.attempt(part.part, near, control)
+            if attempt is not None:
+                return vouched(part, attempt, tol)
+        solved = solver.solve(part.part, near, control)
+        strength = group_strength(part.whole, solved.dual)
+        solution = lifted(part, solved, strength, tol)
+        return Found(solution, solved.dual, strength, _penalty(part.part, solved.coef))
 
     def _keep(self, problem: Problem, solution: Solution, strength: Floats, penalty: float) -> None:
         self._last = _Point(problem.alpha, solution, strength, penalty)

@@ -7,7 +7,6 @@ masses ``p_i = s_i / sum(s)``, ``alpha`` multiplies the penalty.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -340,9 +339,12 @@ class Problem:
         return certify(self, W, b, dual)
 
     def with_alpha(self, alpha: float) -> Problem:
-        """Return the problem at another strength, without checking and measuring it again."""
-        other = copy(self)
-        other.__dict__.update(alpha=alpha, column_norms=self.column_norms)
+        """Return the problem at another strength, without checking it again.
+
+        What has been measured of the columns goes along.
+        """
+        other = object.__new__(Problem)
+        other.__dict__.update(self.__dict__, alpha=alpha)
         return other
 
     @cached_property

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsvm.certificate import UNIT
+from sparsvm.certificate import UNIT, repaired_flows
 from sparsvm.design import make_design
 from sparsvm.losses import Floats, Hinge
 from sparsvm.problem import History, Problem, Solution
+from sparsvm.solvers.base import Attempt
 
 Features = NDArray[np.int32]
 
@@ -109,7 +110,7 @@ def lifted(part: Restriction, found: Solution, strength: Floats, tol: float) -> 
     """
     short = "stalled" if found.converged else found.status
     coef = part.lift(found.coef)
-    if not _homogeneous(part.whole):
+    if not homogeneous(part.whole):
         return Solution.certify(
             part.whole,
             coef,
@@ -126,7 +127,57 @@ def lifted(part: Restriction, found: Solution, strength: Floats, tol: float) -> 
     # the equalities and masses already; one factor brings the dual norm of all features to 1, and
     # the dual value is proportional to it. A certificate from scratch would repeat all this.
     largest = float(strength.max(initial=0.0)) + _rounding(part.whole, found.dual)
-    return _scaled(part.whole, replace(found, coef=coef), min(1.0, 1.0 / largest), tol, short)
+    return _scaled(part.whole, replace(found, coef=coef), 1.0 / max(1.0, largest), tol, short)
+
+
+class Found(NamedTuple):
+    """A solution on all features from some of them.
+
+    ``dual`` belongs to the part, before it was scaled for all features; ``strength`` is what
+    :func:`group_strength` says of it, and ``penalty`` what alpha multiplies in the objective.
+    """
+
+    solution: Solution
+    dual: Floats
+    strength: Floats
+    penalty: float
+
+
+def vouched(part: Restriction, attempt: Attempt, tol: float) -> Found:
+    """Certify on all features what a solver vouches for on some; for homogeneous problems.
+
+    Parameters
+    ----------
+    part : Restriction
+    attempt : Attempt
+        For ``part.part``.
+    tol : float
+        Decides the status.
+    """
+    small, coef, intercept = part.part, attempt.coef, attempt.intercept
+    margins = small.margins()
+    losses = small.loss.value(small.scores(coef, intercept), small.y, margins)
+    penalty = small.penalty.value(coef)
+    flows = repaired_flows(small, attempt.dual)
+    strength = group_strength(part.whole, flows)
+    largest = float(strength.max(initial=0.0)) + _rounding(part.whole, flows)
+    found = Solution(
+        coef=part.lift(coef),
+        intercept=intercept,
+        dual=flows,
+        objective=float(np.sum(small.mass * losses)) + small.alpha * penalty,
+        dual_objective=float(np.sum(flows * margins)),
+        gap=np.inf,
+        relative_gap=np.inf,
+        floor=small.floor(coef, intercept),
+        status="stalled",
+        n_iter=attempt.n_iter,
+        seconds=0.0,
+        history=History.empty(),
+        solver=attempt.solver,
+    )
+    solution = _scaled(part.whole, found, 1.0 / max(1.0, largest), tol, "stalled")
+    return Found(solution, flows, strength, penalty)
 
 
 def with_scaled_dual(
@@ -149,8 +200,8 @@ def with_scaled_dual(
     tol : float
         Decides the status.
     """
-    old = replace(old, objective=objective, n_iter=0, seconds=0.0, history=History.empty())
-    if _homogeneous(problem):
+    if homogeneous(problem):
+        old = replace(old, objective=objective, n_iter=0, seconds=0.0, history=History.empty())
         return _scaled(problem, old, share, tol, "stalled")
     return Solution.certify(
         problem,
@@ -160,14 +211,15 @@ def with_scaled_dual(
         tol=tol,
         n_iter=0,
         seconds=0.0,
-        history=old.history,
+        history=History.empty(),
         solver=old.solver,
     )
 
 
-def _homogeneous(problem: Problem) -> bool:
+def homogeneous(problem: Problem) -> bool:
     """Whether the dual value is linear in the flows and the penalty bounds a norm of them."""
-    return isinstance(problem.loss, Hinge) and problem.penalty.is_norm and problem.tilt is None
+    linear = isinstance(problem.loss, Hinge) and problem.tilt is None and problem.offset == 0.0
+    return linear and problem.penalty.is_norm
 
 
 def _scaled(problem: Problem, old: Solution, share: float, tol: float, short: str) -> Solution:

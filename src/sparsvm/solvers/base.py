@@ -18,6 +18,8 @@ class Attempt(NamedTuple):
     intercept: Floats
     dual: Floats
     bound: float
+    n_iter: int = 0
+    solver: str = ""
 
 
 class Solver(Parameterised):

@@ -111,7 +111,10 @@ class InteriorPoint(Solver):
                 coef, intercept = _coefficients(problem, raw)
                 floor = problem.floor(coef, intercept) if problem.tilt is not None else 0.0
                 if not _ran_off(problem, floor, raw["bound"], control):
-                    return Attempt(coef, intercept, raw["dual"] * problem.alpha, raw["bound"])
+                    dual = raw["dual"] * problem.alpha
+                    return Attempt(
+                        coef, intercept, dual, raw["bound"], raw["iterations"], self.name
+                    )
         return None
 
     def _limit(self, control: Control) -> int:
