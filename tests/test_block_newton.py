@@ -14,7 +14,7 @@ from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.penalties import L0, L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem import Control, Start
 from sparsvm.solvers import BlockNewton
-from sparsvm.solvers.block_newton import _arguments
+from sparsvm.solvers.native import undivided_arguments
 
 LOSSES = {"squared_hinge": SquaredHinge, "logistic": Logistic, "ovr_squared_hinge": OvrSquaredHinge}
 EVERY_PENALTY = sorted(hinge_cases.PENALTIES)
@@ -205,8 +205,12 @@ def test_other_problems_are_refused_in_a_sentence():
 
 
 def native(problem, **changes):
-    arguments = _arguments(problem, None) | {"tol": 1e-4, "max_iter": 50, "continuation": True}
-    return _core.block_newton(**(arguments | {"callback": None} | changes))
+    """The native solver's dictionary, and the weights it left."""
+    weights = np.zeros((problem.d, problem.n_outputs))
+    arguments = undivided_arguments(problem) | {"loss": problem.loss.name, "weights": weights}
+    arguments |= {"warm": False, "start_intercept": None, "tol": 1e-4, "max_iter": 50}
+    arguments |= {"continuation": True, "callback": None}
+    return _core.block_newton(**(arguments | changes)), weights
 
 
 @pytest.mark.native
@@ -218,7 +222,8 @@ def native(problem, **changes):
         ({"cost": np.ones((3, 2))}, r"cost has shape \(3, 2\)"),
         ({"omega": np.full(4, -1.0)}, "omega.0. is -1"),
         ({"tilt": np.zeros((3, 4))}, r"tilt has shape \(3, 4\) but must have shape \(4, 3\)"),
-        ({"start_weights": np.full((4, 3), np.nan)}, "start_weights.0. is nan"),
+        ({"weights": np.zeros((3, 4))}, r"weights has shape \(3, 4\) but must have"),
+        ({"weights": np.full((4, 3), np.nan), "warm": True}, "weights.0. is nan"),
         ({"start_intercept": np.zeros(2)}, "start_intercept has length 2"),
         ({"alpha": 0.0}, "alpha = 0"),
         ({"loss": "hinge"}, "must be one of squared_hinge"),
@@ -239,8 +244,8 @@ def test_every_width_of_the_kernels_is_right(n_classes):
     for loss in LOSSES:
         for store in (X, np.float32(X), sp.csr_array(X)):
             problem = build(store, y, GroupL2(), 0.3, loss)
-            raw = native(problem)
-            W, b = np.ascontiguousarray(raw["weights"].T), raw["intercept"]
+            raw, weights = native(problem)
+            W, b = weights.T.copy(), raw["intercept"]
             assert raw["history"]["objective"][-1] == pytest.approx(
                 problem.objective(W, b), rel=1e-10
             )
@@ -255,7 +260,5 @@ def test_correlated_features_of_many_samples_take_few_products(loss):
     X = rng.standard_normal((1500, 40)) @ spread
     y = np.argmax(X @ rng.standard_normal((40, 4)) + rng.standard_normal((1500, 4)), axis=1)
     problem = build(X, y, GroupL2(), share=1e-4, loss=loss)
-    raw = _core.block_newton(
-        **_arguments(problem, None), tol=1e-7, max_iter=100, continuation=True, callback=None
-    )
+    raw, _ = native(problem, tol=1e-7, max_iter=100)
     assert raw["products"] <= 1000

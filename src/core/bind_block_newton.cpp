@@ -20,6 +20,7 @@ namespace {
 using Vector = Input<double, 1>;
 using Matrix = Input<double, 2>;
 using Integers = Input<std::int32_t, 1>;
+using InPlace = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 RowLoss row_loss(const std::string& name) {
   if (name == "squared_hinge") return RowLoss::squared;
@@ -61,8 +62,8 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
                       Matrix cost, std::optional<Vector> margin_scale, double alpha, bool intercept,
                       std::optional<Matrix> tilt, const std::string& kind, double l1_ratio,
                       Integers groups, int64_t n_groups, bool per_class, Vector omega,
-                      std::optional<Matrix> start_weights, std::optional<Vector> start_intercept,
-                      double tol, int max_iter, bool continuation, nb::object callback) {
+                      InPlace weights, bool warm, std::optional<Vector> start_intercept, double tol,
+                      int max_iter, bool continuation, nb::object callback) {
   const int64_t n = design.n(), d = design.d(), K = rows(cost), outputs = K == 2 ? 1 : K;
   if (n < 1 || K < 2) {
     throw std::invalid_argument("block_newton: needs at least one sample and two classes, found " +
@@ -78,7 +79,7 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
   check_size("groups has", length(groups), "the design's number of features is", d);
   check_size("omega has", length(omega), "the design's number of features is", d);
   if (tilt) check_shape("tilt", *tilt, d, outputs);
-  if (start_weights) check_shape("start_weights", *start_weights, d, outputs);
+  check_shape("weights", Matrix(weights), d, outputs);
   if (start_intercept) {
     check_size("start_intercept has", length(*start_intercept), "the number of outputs is",
                outputs);
@@ -93,7 +94,7 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
     check_values("margin_scale", *margin_scale, nonnegative, "finite and not negative");
   check_values("omega", omega, nonnegative, "finite and not negative");
   if (tilt) check_values("tilt", *tilt, any, "finite");
-  if (start_weights) check_values("start_weights", *start_weights, any, "finite");
+  if (warm) check_values("weights", weights, any, "finite");
   if (start_intercept) check_values("start_intercept", *start_intercept, any, "finite");
   if (!(alpha > 0.0) || !std::isfinite(alpha) || !(tol > 0.0) || max_iter < 0 ||
       !(l1_ratio >= 0.0) || !(l1_ratio <= 1.0)) {
@@ -107,7 +108,7 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
   const PenaltyKind parsed_kind = penalty_kind(kind);
   Monitor monitor(callback);
   load_blas();
-  Output W(d * outputs), b(outputs);
+  Output b(outputs);
   int iterations = 0;
   bool stalled = false;
   std::int64_t products = 0;
@@ -127,18 +128,15 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
                           alpha,
                           intercept,
                           tilt ? tilt->data() : nullptr,
-                          start_weights ? start_weights->data() : nullptr,
+                          warm,
                           start_intercept ? start_intercept->data() : nullptr};
-    BlockNewton solver(task, penalty, state, monitor);
+    BlockNewton solver(task, {weights.data(), b.data()}, penalty, state, monitor);
     solver.solve({tol, max_iter, continuation});
-    std::copy(solver.point().W.begin(), solver.point().W.end(), W.data());
-    std::copy(solver.point().b.begin(), solver.point().b.end(), b.data());
     iterations = solver.iterations();
     stalled = solver.stalled();
     products = solver.products();
   }
   nb::dict out;
-  out["weights"] = W.matrix(d, outputs, false);
   out["intercept"] = b.vector();
   out["iterations"] = iterations;
   out["stalled"] = stalled;
@@ -154,10 +152,10 @@ void bind_block_newton(nb::module_& m) {
         nb::arg("mass"), nb::arg("cost"), nb::arg("margin_scale").none(), nb::arg("alpha"),
         nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("kind"), nb::arg("l1_ratio"),
         nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"),
-        nb::arg("start_weights").none(), nb::arg("start_intercept").none(), nb::arg("tol"),
-        nb::arg("max_iter"), nb::arg("continuation"), nb::arg("callback").none(),
+        nb::arg("weights").noconvert(), nb::arg("warm"), nb::arg("start_intercept").none(),
+        nb::arg("tol"), nb::arg("max_iter"), nb::arg("continuation"), nb::arg("callback").none(),
         "Solve a smooth loss with a sparse penalty; see solvers/block_newton.py for the meaning of "
-        "the arguments.");
+        "the arguments. The solution is left in `weights`, which hold the start if `warm`.");
 }
 
 }  // namespace sparsvm

@@ -36,9 +36,11 @@ struct BlockNewtonOptions {
 
 class BlockNewton {
  public:
-  BlockNewton(const SmoothTask& task, UnitPenalty& penalty, SmoothRows& rows, Monitor& monitor)
+  /// The solution is left in `point`.
+  BlockNewton(const SmoothTask& task, const SmoothPoint& point, UnitPenalty& penalty,
+              SmoothRows& rows, Monitor& monitor)
       : t_(task), penalty_(penalty), rows_(rows), monitor_(monitor), d_(task.design.d()),
-        outputs_(rows.outputs), width_(rows.width), columns_(task.design),
+        outputs_(rows.outputs), width_(rows.width), point_(point), columns_(task.design),
         newton_(point_, rows, columns_, penalty, task.tilt, task.intercept, monitor),
         free_newton_(point_, rows, columns_, penalty, task.tilt, task.intercept, monitor),
         descent_(point_, rows, columns_, penalty, task.tilt, monitor),
@@ -52,7 +54,7 @@ class BlockNewton {
   void solve(const BlockNewtonOptions& options) {
     start();
     penalty_.alpha = t_.alpha;
-    const bool cold = !t_.start_weights && !t_.tilt;
+    const bool cold = !t_.warm && !t_.tilt;
     if (options.continuation && cold && penalty_.selects()) {
       fit_free(1e-2);
       prices_.update();
@@ -65,7 +67,6 @@ class BlockNewton {
     run(options.tol, options.max_iter, true);
   }
 
-  const SmoothPoint& point() const { return point_; }
   int iterations() const { return iteration_; }
   bool stalled() const { return stalled_; }
   std::int64_t products() const { return newton_.products() + free_newton_.products(); }
@@ -87,19 +88,17 @@ class BlockNewton {
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   void start() {
-    point_.W.assign(at(d_ * outputs_), 0.0);
-    point_.b.assign(at(outputs_), 0.0);
-    if (t_.start_weights) std::copy_n(t_.start_weights, d_ * outputs_, point_.W.data());
-    if (t_.start_intercept && t_.intercept)
-      std::copy_n(t_.start_intercept, outputs_, point_.b.data());
+    if (!t_.warm) std::fill_n(point_.W, d_ * outputs_, 0.0);
+    std::fill_n(point_.b, outputs_, 0.0);
+    if (t_.start_intercept && t_.intercept) std::copy_n(t_.start_intercept, outputs_, point_.b);
     refresh_scores();
   }
 
   void refresh_scores() {
-    rows_.set_intercept(point_.b.data());
+    rows_.set_intercept(point_.b);
     std::vector<std::int32_t> used;
     for (std::int64_t j = 0; j < d_; ++j) {
-      const double* w = point_.W.data() + j * outputs_;
+      const double* w = point_.W + j * outputs_;
       if (std::any_of(w, w + outputs_, [](double x) { return x != 0.0; }))
         used.push_back(static_cast<std::int32_t>(j));
     }
@@ -107,7 +106,7 @@ class BlockNewton {
     std::vector<double> step(at(width_), 0.0);
     for (const std::int32_t j : used) {
       monitor_.poll();
-      std::copy_n(point_.W.data() + std::int64_t{j} * outputs_, outputs_, step.data());
+      std::copy_n(point_.W + std::int64_t{j} * outputs_, outputs_, step.data());
       add_column(columns_[j], width_, step.data(), rows_.T.data());
     }
     rows_.refresh_slopes();

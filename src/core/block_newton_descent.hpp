@@ -98,7 +98,7 @@ class BlockDescent {
     const std::int64_t F = penalty_.size(unit), cells = F * width_;
     const std::int32_t* features = penalty_.features(unit);
     for (std::int64_t f = 0; f < F; ++f) {
-      const double* w = point_.W.data() + std::int64_t{features[f]} * outputs_;
+      const double* w = point_.W + std::int64_t{features[f]} * outputs_;
       std::copy_n(w, outputs_, w_.data() + f * width_);
     }
     gradient(unit, g_.data());
@@ -183,7 +183,7 @@ class BlockDescent {
   void store(std::int64_t unit) {
     for (std::int64_t f = 0; f < penalty_.size(unit); ++f) {
       std::copy_n(v_.data() + f * width_, outputs_,
-                  point_.W.data() + std::int64_t{penalty_.features(unit)[f]} * outputs_);
+                  point_.W + std::int64_t{penalty_.features(unit)[f]} * outputs_);
     }
   }
 

@@ -24,6 +24,9 @@ struct ActiveRows {
       for (std::int64_t e = 0; e < c.count; ++e) ++starts[static_cast<std::size_t>(c.rows[e]) + 2];
     }
     for (std::size_t i = 2; i < starts.size(); ++i) starts[i] += starts[i - 1];
+    // Growing would hold old and new entries at a time.
+    features.clear(), features.shrink_to_fit();
+    values.clear(), values.shrink_to_fit();
     features.resize(static_cast<std::size_t>(starts.back()));
     values.resize(features.size());
     for (std::size_t a = 0; a < active.size(); ++a) {

@@ -70,6 +70,8 @@ class UnitPenalty : public PenaltyUnits {
   /// Whether group norms bend the penalty across their blocks, and whether coordinates are tied.
   bool bends() const { return group_ > 0.0 && !linf(); }
   bool ties() const { return linf(); }
+  /// Whether it has any curvature on the manifold.
+  bool curved() const { return square_ > 0.0 || bends(); }
   /// Whether the curvature of the penalty is the same for all outputs of a feature and none of them
   /// is ever held at zero alone.
   bool alike() const { return absolute_ == 0.0 && !linf() && (joint_ || group_ == 0.0); }

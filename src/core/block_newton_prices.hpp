@@ -26,7 +26,7 @@ struct SmoothTask {
   double alpha;
   bool intercept;
   const double* tilt;             // d x outputs or null
-  const double* start_weights;    // d x outputs or null
+  bool warm;                      // whether the point holds a start
   const double* start_intercept;  // outputs or null
 };
 
@@ -59,7 +59,7 @@ class UnitPrices {
       if ((u & 255) == 0) monitor_.poll();
       gradient(u, g.data());
       if (!is_zero(u)) {
-        load(u, point_.W.data(), w.data());
+        load(u, point_.W, w.data());
         for (std::int64_t e = 0; e < penalty_.size(u) * width_; ++e) nonzeros += w[at(e)] != 0.0;
         objective += penalty_.value(u, w.data()) - tilted(u, w.data());
       }
@@ -79,7 +79,7 @@ class UnitPrices {
     double total = rows_.value();
     std::vector<double> w(at(penalty_.widest() * width_));
     for (const std::int64_t u : units) {
-      load(u, point_.W.data(), w.data());
+      load(u, point_.W, w.data());
       total += penalty_.value(u, w.data()) - tilted(u, w.data());
     }
     return total;
@@ -87,7 +87,7 @@ class UnitPrices {
 
   bool is_zero(std::int64_t u) const {
     for (std::int64_t f = 0; f < penalty_.size(u); ++f) {
-      const double* w = point_.W.data() + std::int64_t{penalty_.features(u)[f]} * outputs_;
+      const double* w = point_.W + std::int64_t{penalty_.features(u)[f]} * outputs_;
       for (int k = 0; k < outputs_; ++k) {
         if (w[k] != 0.0) return false;
       }

@@ -15,10 +15,10 @@
 
 namespace sparsvm {
 
-/// The point and everything that moves with it.
+/// The point; both arrays belong to the caller.
 struct SmoothPoint {
-  std::vector<double> W;  // d x outputs
-  std::vector<double> b;  // outputs
+  double* W;  // d x outputs
+  double* b;  // outputs
 };
 
 class NewtonStep {
@@ -90,7 +90,7 @@ class NewtonStep {
     const std::size_t cells = at(size_ * width_);
     w_.assign(cells, 0.0);
     for (std::int64_t f = 0; f < m; ++f) {
-      std::copy_n(point_.W.data() + std::int64_t{features_[at(f)]} * outputs_, outputs_,
+      std::copy_n(point_.W + std::int64_t{features_[at(f)]} * outputs_, outputs_,
                   w_.data() + f * width_);
     }
     mark_.assign(cells, static_cast<unsigned char>(UnitPenalty::fixed));
@@ -156,6 +156,7 @@ class NewtonStep {
   /// The curvature of the penalty.
   void bend() {
     straight_.assign(w_.size(), 0.0);
+    if (!penalty_.curved()) return;
     ring_.assign(w_.size(), 0.0);
     for (std::size_t k = 0; k < units_->size(); ++k) {
       const std::size_t o = at(starts_[k] * width_);
@@ -359,7 +360,7 @@ class NewtonStep {
 
   void take(const std::vector<double>& step, double t) {
     for (std::size_t f = 0; f < features_.size(); ++f) {
-      double* w = point_.W.data() + std::int64_t{features_[f]} * outputs_;
+      double* w = point_.W + std::int64_t{features_[f]} * outputs_;
       for (int k = 0; k < outputs_; ++k) {
         const std::size_t e = f * at(width_) + at(k);
         // A step cut at a kink ends there exactly.
@@ -367,7 +368,7 @@ class NewtonStep {
       }
     }
     if (intercept_) {
-      for (int k = 0; k < outputs_; ++k) point_.b[at(k)] += t * step[at((size_ - 1) * width_ + k)];
+      for (int k = 0; k < outputs_; ++k) point_.b[k] += t * step[at((size_ - 1) * width_ + k)];
     }
     rows_.take_step(t);
   }
@@ -386,7 +387,9 @@ class NewtonStep {
   std::int64_t size_ = 0, products_ = 0;
   ActiveRows active_;
   std::vector<unsigned char> mark_;
-  std::vector<double> w_, q_, g_, h_, straight_, ring_, step_, cut_, r_, z_, p_, hp_, moved_;
+  std::vector<double> w_, q_, g_, h_, straight_, ring_, step_, r_, z_, p_, hp_;
+  // The line search comes when the vectors of the conjugate gradients are free.
+  std::vector<double>&cut_ = z_, &moved_ = hp_;
   std::vector<float> from_, to_, u_;
   NewtonPreconditioner preconditioner_;
 };

@@ -39,8 +39,8 @@ class BlockNewton(Solver):
     roughly first.
 
     Memory besides the data: their columns (sparse data by rows, or dense data), 32 bytes per sample
-    and class, 16 per feature and class, and the Gram matrix, never larger than the entries of the
-    active features or 8 MB.
+    and class, 16 per feature and class (8 of them the result), the entries of the active features
+    by rows in single precision, and the Gram matrix, never larger than these or 8 MB.
 
     Parameters
     ----------
@@ -67,18 +67,26 @@ class BlockNewton(Solver):
         began = time.perf_counter()
         limit = self.max_iter if control.max_iter is None else control.max_iter
         best, histories, done, sharper = None, [], 0, 0.7
+        weights, intercept = _point(problem, start)
         with blas_threads(control.n_jobs or 1):
             while True:
                 raw = _core.block_newton(
-                    **_arguments(problem, start),
+                    **undivided_arguments(problem),
+                    loss=problem.loss.name,
+                    weights=weights,
+                    warm=start is not None or best is not None,
+                    start_intercept=intercept,
                     tol=max(sharper * control.tol, 1e-15),
                     max_iter=limit - done,
-                    continuation=start is None,
+                    continuation=start is None and best is None,
                     callback=progress(self.name, control),
                 )
+                intercept = raw["intercept"]
                 histories.append((done, time.perf_counter() - began, raw["history"]))
                 done += raw["iterations"]
-                solution = self._certify(problem, raw, control, done, limit, began, histories)
+                solution = self._certify(
+                    problem, weights, intercept, control, done, limit, began, histories
+                )
                 if best is None or solution.gap < best.gap:
                     best = solution
                 # The gap inside neglects the repair of the dual that the certificate makes, so a
@@ -86,21 +94,20 @@ class BlockNewton(Solver):
                 sharper *= 0.05
                 if best.converged or done >= limit or sharper < 1e-7:
                     break
-                start = Start(solution.coef, solution.intercept)
         return best
 
     def _certify(
         self,
         problem: Problem,
-        raw: dict[str, Any],
+        weights: Floats,
+        intercept: Floats,
         control: Control,
         done: int,
         limit: int,
         began: float,
         histories: list[tuple[int, float, dict[str, Any]]],
     ) -> Solution:
-        coef = np.ascontiguousarray(raw["weights"].T)
-        intercept = raw["intercept"]
+        coef = weights.T.copy()
         if problem.n_outputs > 1 and problem.loss.of_differences:
             # Shifting all classes alike changes neither scores' differences nor the penalty.
             free = problem.penalty.omega == 0.0
@@ -132,15 +139,9 @@ def _joined(histories: list[tuple[int, float, dict[str, Any]]]) -> History:
     return History(**{name: np.concatenate(arrays) for name, arrays in parts.items()})
 
 
-def _double(values: Floats) -> Floats:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
-    """What the native solver takes, in its layouts (feature-major weights)."""
-    return {
-        **undivided_arguments(problem),
-        "loss": problem.loss.name,
-        "start_weights": None if start is None else _double(start.coef.T),
-        "start_intercept": None if start is None else _double(start.intercept),
-    }
+def _point(problem: Problem, start: Start | None) -> tuple[Floats, Floats | None]:
+    """Feature-major weights for the native solver to work in, and the intercept to start from."""
+    if start is None:
+        return np.zeros((problem.d, problem.n_outputs)), None
+    weights = np.array(start.coef.T, dtype=np.float64, order="C")
+    return weights, np.ascontiguousarray(start.intercept, dtype=np.float64)
