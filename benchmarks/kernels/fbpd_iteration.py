@@ -6,7 +6,7 @@ processor, the shortest over the turns, since whatever else the machine does onl
 The aim is a ratio of at most 1.3 where the design has ten non-zeros per feature. Small dense
 designs of up to twelve classes are passed over once for both products and the dual step and mostly
 stay below 1. What misses the aim are six classes or more on so few features that the design lies in
-the first caches (glass 1.4, letter 1.9): there BLAS runs at the machine's peak, and
+the first caches (glass 1.4, letter 1.7): there BLAS runs at the machine's peak, and
 sorting a row takes as many operations as multiplying it.
 
     python benchmarks/kernels/fbpd_iteration.py

@@ -2,8 +2,8 @@
 
 namespace sparsvm {
 
-SPARSVM_CLONED void dual_rows(std::int64_t outputs, const DualRows& rows) {
-  switch (outputs) {
+SPARSVM_CLONED void dual_rows(const DualRows& rows) {
+  switch (rows.outputs) {
     case 1: return detail::dual_clip(rows);
     case 3: return detail::dual_rows_of<3>(rows);
     case 4: return detail::dual_rows_of<4>(rows);
@@ -13,7 +13,7 @@ SPARSVM_CLONED void dual_rows(std::int64_t outputs, const DualRows& rows) {
     case 8: return detail::dual_rows_of<8>(rows);
     case 9: return detail::dual_rows_of<9>(rows);
     case 10: return detail::dual_rows_of<10>(rows);
-    default: return;
+    default: return detail::long_rows(rows);
   }
 }
 

@@ -1,4 +1,4 @@
-// The dual step of fbpd for few classes: rows of a known, small length, many at once.
+// The dual step of fbpd: many rows at once, which for few classes have a length known beforehand.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace sparsvm {
 
 /// What moves and what stays in the dual step of `n` samples; all matrices n x K, row-major.
 struct DualRows {
-  std::int64_t n;
+  std::int64_t n, outputs;
   const double* scores;
   const double* intercept;  // K
   const double* lift;       // σ·margins + mass on the true class
@@ -18,10 +18,13 @@ struct DualRows {
   double sigma;
   double* tilde;  // Ỹ, changed in place
   double* sums;   // K, the new column sums of Ỹ
+  double* work;   // dual_rows_work(K)
 };
 
-/// The longest rows that dual_rows takes: each length is code of its own, and compiled twice.
-inline constexpr std::int64_t dual_rows_longest = 10;
+/// Rows of any length that are treated together.
+inline constexpr int long_lanes = 8;
+
+constexpr std::int64_t dual_rows_work(std::int64_t outputs) { return 2 * long_lanes * outputs; }
 
 namespace detail {
 
@@ -103,10 +106,62 @@ SPARSVM_INLINE void dual_rows_of(const DualRows& rows) {
   }
 }
 
+/// Up to eight rows of any length. Beyond the last sample they are zero, and none of it is kept.
+SPARSVM_INLINE void long_block(const DualRows& rows, std::int64_t first, int count) {
+  constexpr int L = long_lanes;
+  const std::int64_t K = rows.outputs;
+  double* __restrict moved = rows.work;
+  double* __restrict lanes = rows.work + L * K;
+  double mass[L], top[L], theta[L];
+  const double* __restrict b = rows.intercept;
+  const double sigma = rows.sigma;
+  for (int l = 0; l < L; ++l) mass[l] = l < count ? rows.mass[first + l] : 1.0;
+  for (std::int64_t e = count * K; e < L * K; ++e) moved[e] = 0.0;
+  for (int l = 0; l < count; ++l) {
+    const std::int64_t row = (first + l) * K;
+    const double* __restrict s = rows.scores + row;
+    const double* __restrict lift = rows.lift + row;
+    const double* __restrict tilde = rows.tilde + row;
+    double* __restrict to = moved + l * K;
+    for (std::int64_t k = 0; k < K; ++k) to[k] = tilde[k] + (lift[k] + sigma * (s[k] + b[k]));
+  }
+  for (int l = 0; l < L; ++l) top[l] = moved[l * K];
+  for (std::int64_t k = 0; k < K; ++k) {
+    for (int l = 0; l < L; ++l) lanes[k * L + l] = moved[l * K + k];
+    for (int l = 0; l < L; ++l) top[l] = lanes[k * L + l] > top[l] ? lanes[k * L + l] : top[l];
+  }
+  for (std::int64_t k = 0; k < K; ++k) {
+    for (int l = 0; l < L; ++l) lanes[k * L + l] -= top[l];
+  }
+  simplex_roots<L / 4>(lanes, L, static_cast<int>(K), mass, theta);
+  for (int l = 0; l < count; ++l) {
+    const std::int64_t row = (first + l) * K;
+    const double* __restrict own = rows.own + row;
+    const double* __restrict from = moved + l * K;
+    double* __restrict tilde = rows.tilde + row;
+    double* __restrict sums = rows.sums;
+    const double most = top[l], root = theta[l];
+    for (std::int64_t k = 0; k < K; ++k) {
+      const double excess = (from[k] - most) - root;
+      const double now = (excess > 0.0 ? excess : 0.0) - own[k];
+      tilde[k] = now;
+      sums[k] += now;
+    }
+  }
+}
+
+SPARSVM_INLINE void long_rows(const DualRows& rows) {
+  for (std::int64_t k = 0; k < rows.outputs; ++k) rows.sums[k] = 0.0;
+  for (std::int64_t i = 0; i < rows.n; i += long_lanes) {
+    const std::int64_t left = rows.n - i;
+    long_block(rows, i, left < long_lanes ? static_cast<int>(left) : long_lanes);
+  }
+}
+
 }  // namespace detail
 
 /// Ỹ_i <- P(Y_i + σ(scores_i + intercept + margins_i)) − own_i for all samples, P being the
-/// projection on the simplex of mass_i, for 1 (two classes), 3, 4, … dual_rows_longest outputs.
-void dual_rows(std::int64_t outputs, const DualRows& rows);
+/// projection on the simplex of mass_i; one output stands for two classes.
+void dual_rows(const DualRows& rows);
 
 }  // namespace sparsvm

@@ -27,7 +27,6 @@
 #include "fused_rows.hpp"
 #include "penalty_prox.hpp"
 #include "prox.hpp"
-#include "simplex_batch.hpp"
 
 namespace sparsvm {
 
@@ -99,16 +98,15 @@ class Fbpd {
       : problem_(problem), prox_(std::move(prox)), n_(problem.design->n()), d_(problem.design->d()),
         outputs_(problem.outputs()), tau_(tau), sigma_(sigma), weights_(size(d_ * outputs_)),
         ahead_(size(d_ * outputs_)), gradient_(size(d_ * outputs_)), scores_(size(n_ * outputs_)),
-        intercept_(size(outputs_)), ahead_intercept_(size(outputs_)), row_(size(problem.classes)),
-        sum_weights_(size(d_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)),
-        batch_(problem.classes) {
-    scratch_.reserve(problem.classes);
+        intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
+        work_(size(dual_rows_work(outputs_))), sum_weights_(size(d_ * outputs_)),
+        sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
     if (FusedRows::suits(*problem.design, outputs_)) {
       fused_.emplace(*problem.design, outputs_, problem.mass);
     }
     signed_.resize(size(fused_ ? fused_->entries() : n_ * outputs_));
     sum_signed_.resize(signed_.size());
-    if (few_classes()) lay_out_rows();
+    lay_out_rows();
     // A few thousand entries at a time stay in cache from the gradient step to the extrapolation.
     const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, 2048 / outputs_) : d_;
     for (int64_t part = 0, from = 0; part < prox_.parts(); ++part) {
@@ -292,7 +290,6 @@ class Fbpd {
   }
 
   void intercept_step(double& moved, double& length) {
-    if (!few_classes()) add_up_columns();
     for (int64_t k = 0; k < outputs_; ++k) {
       const double before = intercept_[k], now = before - tau_ * totals_[k];
       moved += (now - before) * (now - before);
@@ -302,15 +299,13 @@ class Fbpd {
     }
   }
 
-  /// Column sums of Ỹ; for few classes dual_rows leaves them behind.
+  /// Column sums of Ỹ, which every dual step leaves behind.
   void add_up_columns() {
     std::fill(totals_.begin(), totals_.end(), 0.0);
     for (int64_t i = 0; i < n_; ++i) {
       for (int64_t k = 0; k < outputs_; ++k) totals_[k] += signed_[at(i, k)];
     }
   }
-
-  bool few_classes() const { return fused_ || outputs_ <= dual_rows_longest; }
 
   /// Where signed_, sum_signed_, lift_ and own_ have class k of sample i.
   std::size_t at(int64_t i, int64_t k) const {
@@ -349,56 +344,8 @@ class Fbpd {
                           totals_.data()});
     }
     problem_.design->scores(V, outputs_, scores_.data());
-    if (!few_classes()) return project_rows();
-    dual_rows(outputs_, {n_, scores_.data(), b, lift_.data(), own_.data(), problem_.mass, sigma_,
-                         signed_.data(), totals_.data()});
-  }
-
-  void project_rows() {
-    const int64_t K = problem_.classes;
-    constexpr int lanes = SimplexBatch::lanes;
-    int64_t i = 0;
-    if (K <= SimplexBatch::longest) {
-      double* block = batch_.block();
-      for (; i + lanes <= n_; i += lanes) {
-        for (int l = 0; l < lanes; ++l) {
-          batch_.mass()[l] = problem_.mass[i + l];
-          move_row<lanes>(i + l, block + l);
-        }
-        batch_.project();
-        for (int l = 0; l < lanes; ++l) keep_row<lanes>(i + l, block + l);
-      }
-    }
-    for (; i < n_; ++i) {
-      double* row = row_.data();
-      move_row<1>(i, row);
-      project_simplex(row, K, problem_.mass[i], row, scratch_);
-      keep_row<1>(i, row);
-    }
-  }
-
-  /// Y_i + σ(scores + margins), entries `stride` apart.
-  template <int stride>
-  void move_row(int64_t i, double* __restrict out) const {
-    const int64_t K = outputs_;
-    const double* __restrict y = signed_.data() + i * K;
-    const double* __restrict s = scores_.data() + i * K;
-    const double* __restrict b = ahead_intercept_.data();
-    const std::int32_t true_class = problem_.y[i];
-    const double* __restrict r = problem_.cost + true_class * K;
-    const double sigma = sigma_, scale = margin_factor(i);
-    for (int64_t k = 0; k < K; ++k) {
-      out[k * stride] = y[k] + (sigma * (s[k] + b[k]) + scale * r[k]);
-    }
-    out[true_class * stride] += problem_.mass[i];
-  }
-
-  template <int stride>
-  void keep_row(int64_t i, const double* __restrict row) {
-    const int64_t K = outputs_;
-    double* __restrict y = signed_.data() + i * K;
-    for (int64_t k = 0; k < K; ++k) y[k] = row[k * stride];
-    y[problem_.y[i]] -= problem_.mass[i];
+    dual_rows({n_, outputs_, scores_.data(), b, lift_.data(), own_.data(), problem_.mass, sigma_,
+               signed_.data(), totals_.data(), work_.data()});
   }
 
   FbpdProblem problem_;
@@ -411,12 +358,10 @@ class Fbpd {
   std::vector<double> scores_;                       // n x outputs
   std::vector<double> signed_;                       // Ỹ, in the order of at()
   std::vector<double> intercept_, ahead_intercept_;  // outputs
-  std::vector<double> row_, before_;
-  std::vector<double> lift_, own_;  // like signed_, for few classes
+  std::vector<double> work_, before_;
+  std::vector<double> lift_, own_;  // like signed_
   std::vector<double> sum_weights_, sum_signed_, sum_intercept_;
-  std::vector<double> totals_;  // outputs: column sums of Ỹ
-  ProxScratch scratch_;
-  SimplexBatch batch_;
+  std::vector<double> totals_;      // outputs: column sums of Ỹ
   std::optional<FusedRows> fused_;  // for small dense designs
   std::vector<int64_t> chunks_;     // parts of the penalty that are treated together
 };
