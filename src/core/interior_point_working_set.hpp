@@ -93,7 +93,7 @@ inline void InteriorPoint::add_blocks(const std::vector<std::int64_t>& list, boo
       for (std::int64_t c = 0; c < size; ++c) shift[c] = pull * g[c];
     }
     blocks_.add(layout_.shape, size, cols.data(), classes.data(), g.data(), shift.data(), mu_,
-                weights.empty() ? nullptr : weights.data());
+                weights.empty() ? nullptr : weights.data(), t_.start_weights != nullptr);
     in_set_[b] = 1;
   }
 }

@@ -126,10 +126,11 @@ class PenaltyBlocks {
   }
 
   // Adds a block at its own central point for the dual vector g (strictly inside the dual ball
-  // after adding `shift`), with complementarity mu; or, given weights, near those.
+  // after adding `shift`), with complementarity mu; or, given weights, near those. `known`: they
+  // are those of a solution nearby, also where they are zero.
   void add(const BlockShape& general, std::int64_t count, const std::int32_t* cols,
            const std::int32_t* classes, const double* g, const double* shifts, double mu,
-           const double* weights) {
+           const double* weights, bool known = true) {
     Block blk;
     blk.shape = general.for_size(count);
     blk.begin = n_coordinates();
@@ -144,7 +145,7 @@ class PenaltyBlocks {
     for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
     enter(blk, inside.data(), mu);
     if (weights) {
-      move_to(blk, weights, mu);
+      move_to(blk, weights, mu, known);
       // The slacks of a curved block stand for G + quad*W; they were set for W = 0.
       for (std::int64_t c = blk.begin; c < blk.end; ++c) shift[c] -= blk.shape.quad * w[c];
     }
@@ -449,7 +450,7 @@ class PenaltyBlocks {
   void enter(Block& b, const double* g, double mu);
   void enter_maximum(Block& b, const double* g, double mu);
   void enter_sparse(Block& b, const double* g, double mu);
-  void move_to(Block& b, const double* weights, double mu);
+  void move_to(Block& b, const double* weights, double mu, bool known);
   double central_maximum(const Block& b, double mu) const;
   void scale_maximum(Block& b);
   void scale_cone(Block& b);

@@ -96,7 +96,7 @@ inline void PenaltyBlocks::enter_sparse(Block& b, const double* g, double mu) {
 // Replaces the primal part by given weights, with the slacks that belong to them on the central path:
 // those of a pair at least its mu / dual slack, the radius t of a norm where its own barrier has the
 // slope that the norm costs. (Read off the dual slacks, t would come out as three times itself.)
-inline void PenaltyBlocks::move_to(Block& b, const double* weights, double mu) {
+inline void PenaltyBlocks::move_to(Block& b, const double* weights, double mu, bool known) {
   double sq = 0.0, vv = 0.0;
   for (std::int64_t c = b.begin; c < b.end; ++c) {
     w[c] = weights[c - b.begin];
@@ -115,7 +115,7 @@ inline void PenaltyBlocks::move_to(Block& b, const double* weights, double mu) {
   }
   if (!b.has_cone()) return;
   const double half = 0.5 * mu / b.shape.l2;
-  b.t = sq > 0.0 ? half + std::sqrt(half * half + sq) : mu / (b.shape.l2 - std::sqrt(vv));
+  b.t = known ? half + std::sqrt(half * half + sq) : mu / (b.shape.l2 - std::sqrt(vv));
 }
 
 // The t at which sum(mu / (t - W) + mu / (t + W)) = 1. Its excess over max |W| is between the mu of

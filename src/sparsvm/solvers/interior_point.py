@@ -157,8 +157,9 @@ def _coefficients(problem: Problem, raw: dict[str, Any]) -> tuple[Floats, Floats
     intercept: Floats = raw["intercept"]
     if problem.n_outputs > 1:
         # Shifting all classes alike changes neither scores' differences nor the penalty.
-        free = problem.penalty.omega == 0.0
-        coef[:, free] -= coef[:, free].mean(axis=0)
+        free = problem.penalty.free
+        if free.size > 0:
+            coef[:, free] -= coef[:, free].mean(axis=0)
         intercept = intercept - intercept.mean()
     if not problem.fit_intercept:
         intercept = np.zeros_like(intercept)
