@@ -16,6 +16,7 @@ from sparsvm.balance import balance
 from sparsvm.certificate import repaired_flows
 from sparsvm.dc import tangent
 from sparsvm.design import make_design
+from sparsvm.dual_slope import largest_slope, slope
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L1, L2, CappedL1, as_penalty
 from sparsvm.problem import Control, History, Problem, Solution
@@ -365,3 +366,36 @@ def test_sparse_data_certified_by_blocks_of_features_give_the_bound_of_dense_dat
     assert sparse.dual_objective == pytest.approx(dense.dual_objective, rel=1e-12)
     assert sparse.objective == pytest.approx(dense.objective, rel=1e-12)
     assert sparse.floor == pytest.approx(dense.floor, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
+def test_blocks_and_reuse_of_the_dual_change_nothing(loss, monkeypatch):
+    rng = np.random.default_rng(5)
+    for seed, family in enumerate(problems.FAMILIES):
+        problem = problems.make(seed, family, loss=loss)
+        W = rng.standard_normal((problem.n_outputs, problem.d))
+        b = rng.standard_normal(problem.n_outputs) * problem.fit_intercept
+        dual = simplex(problem, rng)
+        given = dual.copy()
+        whole = problem.certificate(W, b, dual)
+        np.testing.assert_array_equal(dual, given)
+        again = problem.certificate(W, b, dual.copy(), overwrite_dual=True)
+        assert (again.objective, again.dual_objective) == (whole.objective, whole.dual_objective)
+        np.testing.assert_array_equal(again.dual, whole.dual)
+        with monkeypatch.context() as small:
+            small.setattr("sparsvm.rows.BLOCK", 7)
+            blocks = problem.certificate(W, b, dual)
+        assert blocks.objective == pytest.approx(whole.objective, rel=1e-13)
+        assert blocks.dual_objective == pytest.approx(whole.dual_objective, rel=1e-9, abs=1e-12)
+        np.testing.assert_allclose(blocks.dual, whole.dual, rtol=1e-9, atol=1e-15)
+
+
+def test_slopes_are_taken_of_flows_that_are_left_as_they_were():
+    problem = problems.make(2, problems.sparse_rows, "l1")
+    flows = repaired_flows(problem, simplex(problem, np.random.default_rng(0)))
+    before = flows.copy()
+    G, error = slope(problem, before)
+    assert largest_slope(problem, flows) == pytest.approx(
+        problem.penalty.dual_norm(np.abs(G) + error), rel=1e-13
+    )
+    np.testing.assert_array_equal(flows, before)

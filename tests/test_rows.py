@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsvm.rows import NARROW, of_class, row_max, row_sum
+from sparsvm.rows import NARROW, of_class, row_blocks, row_max, row_sum
 
 
 @pytest.mark.parametrize("columns", [1, 2, NARROW, NARROW + 1])
@@ -18,3 +18,12 @@ def test_rows_are_reduced_as_by_numpy_and_left_alone(columns, order):
     np.testing.assert_array_equal(of_class(matrix, y), [matrix[i, y[i]] for i in range(7)])
     np.testing.assert_array_equal(matrix, before)
     assert row_max(matrix[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 6, 13])
+def test_blocks_hold_every_row_once(n, monkeypatch):
+    monkeypatch.setattr("sparsvm.rows.BLOCK", 6)
+    for width, most in ((1, 6), (2, 3), (7, 1)):
+        blocks = [np.arange(n)[rows] for rows in row_blocks(n, width)]
+        assert all(0 < block.size <= most for block in blocks)
+        np.testing.assert_array_equal(np.concatenate([np.zeros(0, int), *blocks]), np.arange(n))

@@ -12,6 +12,7 @@ from sparsvm.design import make_design
 from sparsvm.penalties import L1, L2, GroupL2
 from sparsvm.problem import Control, Start
 from sparsvm.solvers import SDCA, InteriorPoint
+from sparsvm.solvers.watch import Watch
 
 pytestmark = pytest.mark.native
 
@@ -215,3 +216,15 @@ def test_l2_passes_samples_by_and_still_ends_at_the_optimum(fit_intercept):
     np.testing.assert_allclose(ours.coef, exact.coef, atol=1e-3 * np.abs(exact.coef).max())
     proof = problem.certificate(ours.coef, ours.intercept, ours.dual)
     assert proof.gap == ours.gap
+
+
+def test_best_dual_of_many_classes_is_kept_without_its_zeros():
+    rng = np.random.default_rng(2)
+    X = sp.random(60, 20, 0.3, "csr", rng=rng)
+    problem = _problem(X, (np.arange(60) % 12).astype(np.int32), L1(), 0.01)
+    watch = Watch(problem, None, anyway=False)
+    for share in (0.05, 0.9):
+        dual = np.where(rng.random((60, 12)) < share, rng.random((60, 12)), 0.0)
+        watch._keep_dual(dual.copy())
+        assert isinstance(watch._dual, tuple) == (share < 0.25)
+        np.testing.assert_array_equal(watch.dual, dual)

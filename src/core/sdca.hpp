@@ -133,10 +133,21 @@ class SdcaSamples {
     }
   }
 
-  /// Ỹ, n x outputs.
-  void sign_dual(std::vector<double>& out) const {
-    out.resize(size(n_ * outputs_));
-    for (int64_t i = 0; i < n_; ++i) sign_row(i, out.data() + i * outputs_);
+  /// use(Ỹ), n x outputs: in the place of the dual where that has as many entries.
+  template <typename Use>
+  void with_signed_dual(Use use) {
+    if (outputs_ == 1) {
+      std::vector<double> one(size(n_));
+      for (int64_t i = 0; i < n_; ++i) one[i] = signed_one(i);
+      return use(one.data());
+    }
+    std::vector<double> own(size(n_));
+    for (int64_t i = 0; i < n_; ++i) {
+      own[i] = dual_[i * K_ + problem_.y[i]];
+      sign_row(i, dual_.data() + i * K_);
+    }
+    use(static_cast<const double*>(dual_.data()));
+    for (int64_t i = 0; i < n_; ++i) dual_[i * K_ + problem_.y[i]] = own[i];
   }
   void sign_row(int64_t i, double* to) const {
     if (outputs_ == 1) {

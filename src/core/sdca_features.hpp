@@ -161,45 +161,34 @@ class SdcaFeatures {
       for (int64_t e = 0; e < count; ++e) stale_[group_[index[e]]] = 1;
   }
 
-  /// W (m x outputs) at the present V.
-  void weights(std::vector<double>& W) {
-    W.resize(size(m_ * K_));
-    if (map_ == SdcaMap::groups) {
-      for (int64_t g = 0; g + 1 < std::ssize(first_); ++g)
-        if (stale_[g]) evaluate_group(g);
-      std::copy(cached_.begin(), cached_.end(), W.begin());
-      return;
-    }
-    for (int64_t j = 0; j < m_; ++j) {
-      shrink_row(j, row_.data());
-      for (int64_t k = 0; k < K_; ++k) W[j * K_ + k] = gain_[j] * row_[k] + 0.0;
-    }
-  }
-
   /// ½ Σ_j a_j‖W_j − C_j‖².
   double moved() {
     if (linear()) return 0.0;
-    weights(next_);
     double sum = 0.0;
-    for (int64_t j = 0; j < m_; ++j)
-      for (int64_t k = j * K_; k < (j + 1) * K_; ++k)
-        sum += 0.5 * anchor_[j] * (next_[k] - center_[k]) * (next_[k] - center_[k]);
+    for (int64_t j = 0; j < m_; ++j) {
+      const double *w = weights_of(j), *center = center_.data() + j * K_;
+      for (int64_t k = 0; k < K_; ++k)
+        sum += 0.5 * anchor_[j] * (w[k] - center[k]) * (w[k] - center[k]);
+    }
     return sum;
   }
 
   /// The proximal step: the centre becomes the present W. Returns ⟨a(W − C), W⟩.
   double advance() {
     if (linear()) return 0.0;
-    weights(next_);
+    // The weights of a group belong to the V before any of it moves.
+    for (int64_t g = 0; g + 1 < std::ssize(first_); ++g)
+      if (stale_[g]) evaluate_group(g);
     double change = 0.0;
     for (int64_t j = 0; j < m_; ++j) {
-      for (int64_t k = j * K_; k < (j + 1) * K_; ++k) {
-        const double move = anchor_[j] * (next_[k] - center_[k]);
-        change += move * next_[k];
-        V_[k] += move;
+      const double* w = weights_of(j);
+      for (int64_t k = 0; k < K_; ++k) {
+        const double move = anchor_[j] * (w[k] - center_[j * K_ + k]);
+        change += move * w[k];
+        V_[j * K_ + k] += move;
+        center_[j * K_ + k] = w[k];
       }
     }
-    center_.swap(next_);
     refresh();
     return change;
   }
@@ -321,6 +310,17 @@ class SdcaFeatures {
     }
   }
 
+  /// W_j at the present V; valid until the next call.
+  const double* weights_of(int64_t j) {
+    if (map_ == SdcaMap::groups) {
+      if (stale_[group_[j]]) evaluate_group(group_[j]);
+      return cached_.data() + j * K_;
+    }
+    shrink_row(j, row_.data());
+    for (int64_t k = 0; k < K_; ++k) row_[k] = gain_[j] * row_[k] + 0.0;
+    return row_.data();
+  }
+
   /// V_j shrunk at its level, without the gain.
   void shrink_row(int64_t j, double* out) {
     const double* v = V_.data() + j * K_;
@@ -412,7 +412,7 @@ class SdcaFeatures {
   bool uniform_ = false;  // all gains are the same
   int64_t averaged_ = 0;  // steps in the mean of the linear case
   std::vector<int32_t> features_;
-  std::vector<double> V_, center_, next_;      // m x outputs
+  std::vector<double> V_, center_;             // m x outputs
   std::vector<double> gain_, anchor_, level_;  // m
   std::vector<double> size_;                   // m: what tells that a row is zero
   std::vector<int32_t> group_, members_;       // groups: of each feature; by group

@@ -35,14 +35,14 @@ class SdcaPrices {
   int64_t units() const { return problem_.penalty.grouped() ? problem_.penalty.n_groups : d_; }
 
   /// Look at the pull T − XᵀỸ of all features, Ỹ being n x outputs.
-  void find(const std::vector<double>& signed_dual) {
+  void find(const double* signed_dual) {
     norms_.assign(selects() ? static_cast<std::size_t>(units()) : 0, 0.0);
     largest_ = squares_ = conjugate_ = 0.0;
     const int64_t wide = single_ ? std::max<int64_t>(1, block_entries / outputs_) : d_;
     pull_.resize(static_cast<std::size_t>(std::min(wide, d_) * outputs_));
     for (int64_t first = 0; first < d_; first += wide) {
       const int64_t last = std::min(first + wide, d_);
-      problem_.design->transposed_range(first, last, signed_dual.data(), outputs_, pull_.data());
+      problem_.design->transposed_range(first, last, signed_dual, outputs_, pull_.data());
       for (int64_t e = 0; e < (last - first) * outputs_; ++e) {
         const double tilt = problem_.tilt ? problem_.tilt[first * outputs_ + e] : 0.0;
         pull_[e] = tilt - pull_[e];

@@ -185,9 +185,7 @@ class Sdca {
 
   void price() {
     if (features_.linear()) return;
-    std::vector<double> signed_dual;
-    samples_.sign_dual(signed_dual);
-    prices_.find(signed_dual);
+    samples_.with_signed_dual([&](const double* signed_dual) { prices_.find(signed_dual); });
     values_.norm = prices_.largest();
   }
 
@@ -228,8 +226,8 @@ class Sdca {
     double lambda = 0.0, squares = 0.0;
     for (int64_t i = 0; i < n_; ++i) lambda += problem_.lambda[i];
     const std::vector<int32_t> features = working_features();
-    std::vector<double> mean(static_cast<std::size_t>(d_)), variance(mean), norm(mean), most(mean);
-    problem_.design->column_stats(nullptr, mean.data(), variance.data(), norm.data(), most.data());
+    std::vector<double> norm(static_cast<std::size_t>(d_));
+    problem_.design->column_norms(norm.data());
     for (const int32_t j : features) squares += norm[j] * norm[j] / (omega(j) * omega(j));
     squares /= static_cast<double>(n_);
     lambda /= static_cast<double>(n_);

@@ -32,8 +32,10 @@ from sparsvm.problem import Certificate, Problem
 from sparsvm.rows import row_sum
 
 
-def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Certificate:
-    """Return the certificate of (W, b), with the lower bound made from ``dual``."""
+def certify(
+    problem: Problem, W: Floats, b: Floats, dual: Floats | None, overwrite_dual: bool = False
+) -> Certificate:
+    """Return the certificate of (W, b), with the lower bound made from ``dual``, maybe in place."""
     if not isinstance(problem.loss, Hinge | SmoothLoss) or not problem.penalty.convex:
         raise ValueError(
             f"A duality gap exists for a convex loss with a convex penalty; got the loss "
@@ -47,7 +49,7 @@ def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Cert
     objective, floor = problem.objective_at(scores, W), problem.floor(W, b, scores)
     # Of arrays of all samples and classes no more than two or three should be alive at a time.
     del scores
-    flows = repaired_flows(problem, dual)
+    flows = repaired_flows(problem, dual, overwrite_dual)
     scale, bound = best_scale(problem, flows)
     if scale < 1.0 and (pulled := pulled_inside(problem, flows)) is not None:
         if _within_masses(problem):
@@ -71,15 +73,16 @@ def certify(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Cert
     )
 
 
-def repaired_flows(problem: Problem, dual: Floats | None) -> Floats:
+def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = False) -> Floats:
     """Return entries that satisfy everything but the penalty's constraint.
 
-    For losses of score differences the true class has 0.
+    For losses of score differences the true class has 0. ``overwrite`` says that the array of
+    the dual may hold them.
     """
     n, K = problem.n, problem.n_classes
     if dual is None:
         return np.zeros((n, K))
-    flows = np.array(dual, dtype=np.float64)
+    flows = (np.asarray if overwrite else np.array)(dual, dtype=np.float64)
     if flows.shape != (n, K):
         raise ValueError(
             f"The dual has shape {flows.shape} but there are {n} samples and {K} classes."

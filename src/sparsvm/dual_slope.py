@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsvm.losses import Floats
+from sparsvm.rows import of_class
 
 if TYPE_CHECKING:
     from sparsvm.problem import Problem
@@ -49,13 +50,22 @@ def largest_slope(problem: Problem, flows: Floats) -> float:
     """Return the dual norm of G / alpha, its error added, without holding all of G.
 
     G may be larger than sparse data; there, if every feature is a group of its own, one block of
-    features is looked at after the other.
+    features is looked at after the other. The flows are changed and put back meanwhile.
     """
     penalty = problem.penalty
     if not problem.design.is_sparse or (penalty.kind != "l1" and penalty.n_groups != problem.d):
         G, error = slope(problem, flows)
         return penalty.dual_norm(np.abs(G) + error)
-    signed = problem.signed_dual(flows)
+    # One more array of all samples and classes would be the largest thing here.
+    rows, own = np.arange(problem.n), of_class(flows, problem.y)
+    signed = problem.signed_dual(flows, overwrite=True)
+    largest = _largest_of_blocks(problem, signed)
+    signed[rows, problem.y] = own
+    return largest
+
+
+def _largest_of_blocks(problem: Problem, signed: Floats) -> float:
+    penalty = problem.penalty
     per_norm = _error_per_norm(problem, signed)
     outputs = np.ascontiguousarray(signed[:, 1:]) if problem.n_classes == 2 else signed
     wide, largest = max(1, BLOCK // problem.n_outputs), 0.0

@@ -263,14 +263,14 @@ class Problem:
         """Whether each class has a term of its own: one-vs-rest with more than two classes."""
         return self.n_classes > 2 and not self.loss.of_differences
 
-    def signed_dual(self, dual: Floats) -> Floats:
+    def signed_dual(self, dual: Floats, overwrite: bool = False) -> Floats:
         r"""Return :math:`\tilde Y`, the derivative of the loss that ``dual`` stands for.
 
         For losses of score differences :math:`\tilde Y_{ik} = Y_{ik} - p_i [k = y_i]` in exact row
         balance: the true class gets minus the sum of the others, whatever ``dual`` holds there.
         For one-vs-rest with more than two classes, the true class gets the opposite sign.
         """
-        signed = np.array(dual, dtype=np.float64)
+        signed = (np.asarray if overwrite else np.array)(dual, dtype=np.float64)
         rows = np.arange(self.n)
         if self.one_vs_rest:
             signed[rows, self.y] *= -1.0
@@ -323,12 +323,15 @@ class Problem:
             raise ValueError(f"The loss {self.loss.name!r} has no derivative to make a dual from.")
         return self.mass[:, None] * self.loss.dual_entries(scores, self.y, self.margins())
 
-    def certificate(self, W: Floats, b: Floats, dual: Floats | None) -> Certificate:
+    def certificate(
+        self, W: Floats, b: Floats, dual: Floats | None, overwrite_dual: bool = False
+    ) -> Certificate:
         """Return the duality gap of (W, b), with a lower bound made from ``dual``.
 
         ``dual`` may be any (n, K) array; it is repaired into a feasible point first. None means
         the derivatives at (W, b) for a smooth loss, and all zero flows for the hinge.
         Where the problem is not convex, the certificate is the criticality instead of a gap.
+        With ``overwrite_dual`` the array may be used as the feasible point's.
         """
         if not self.convex:
             from sparsvm.dc import certify_critical
@@ -336,7 +339,7 @@ class Problem:
             return certify_critical(self, W, b, dual)
         from sparsvm.certificate import certify
 
-        return certify(self, W, b, dual)
+        return certify(self, W, b, dual, overwrite_dual)
 
     def with_alpha(self, alpha: float) -> Problem:
         """Return the problem at another strength, without checking it again.

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 # With more columns than this, reducing the rows is the faster way.
 NARROW = 8
-# Entries of the arrays that are made of a block of rows: a megabyte.
-BLOCK = 2**17
+# Entries of the arrays that are made of a block of rows: a quarter of a megabyte.
+BLOCK = 2**15
 
 
 def row_blocks(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows: one for small matrices, blocks of a megabyte for large ones.
+    """Yield slices of n rows: one for small matrices, blocks for large ones.
 
     A dozen arrays of all samples and classes are several times the size of sparse data.
     """

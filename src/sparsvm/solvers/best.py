@@ -36,7 +36,7 @@ class Best(Watch):
         # Arrays of this size are few at a time: see Problem._few_used.
         del weights
         dual *= self.problem.alpha
-        return self._consider(coef, intercept, dual)
+        return self._consider(coef, intercept, dual, overwrite_dual=True)
 
 
 def on_simplices(problem: Problem, dual: Floats) -> Floats:

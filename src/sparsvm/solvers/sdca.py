@@ -89,15 +89,17 @@ class SDCA(Solver):
             _set_start(method, problem, start)
             best = Best(problem, method)
             stalled = self._iterate(method, best, control.tol, limit)
+            n_iter, history = method.sweeps, History(**method.history())
+            point = best.coef, best.intercept, best.dual
+            # Their arrays of all samples and classes are not needed for the certificate.
+            del method, best
             return Solution.certify(
                 problem,
-                best.coef,
-                best.intercept,
-                best.dual,
+                *point,
                 tol=control.tol,
-                n_iter=method.sweeps,
+                n_iter=n_iter,
                 seconds=time.perf_counter() - began,
-                history=History(**method.history()),
+                history=history,
                 solver=self.name,
                 status_if_not="stalled" if stalled else "max_iter",
             )

@@ -28,9 +28,9 @@ class Watch:
     """
 
     intercept: Floats
-    dual: Floats
     _used: NDArray[np.intp]
     _columns: Floats
+    _dual: Floats | tuple[NDArray[np.intp], Floats]
 
     def __init__(self, problem: Problem, report: Callback | None, anyway: bool) -> None:
         self.problem = problem
@@ -82,19 +82,25 @@ class Watch:
         return self._consider(np.ascontiguousarray(weights.T), intercept, dual, anyway)
 
     def _consider(
-        self, coef: Floats, intercept: Floats, dual: Floats | None, anyway: bool = False
+        self,
+        coef: Floats,
+        intercept: Floats,
+        dual: Floats | None,
+        anyway: bool = False,
+        overwrite_dual: bool = False,
     ) -> Certificate:
         if self.problem.n_outputs > 1 and self.problem.loss.of_differences:
             # Shifting all classes alike changes neither differences of scores nor the penalty.
             free = self.problem.penalty.free
             coef[:, free] -= coef[:, free].mean(axis=0)
             intercept = intercept - intercept.mean()
-        proof = self.problem.certificate(coef, intercept, dual)
+        proof = self.problem.certificate(coef, intercept, dual, overwrite_dual)
         if anyway or proof.objective < self.objective:
             self._keep(coef, intercept)
             self.objective, self.floor = proof.objective, proof.floor
         if anyway or proof.dual_objective > self.bound:
-            self.dual, self.bound = proof.dual, proof.dual_objective
+            self._keep_dual(proof.dual)
+            self.bound = proof.dual_objective
         return proof
 
     @property
@@ -103,6 +109,24 @@ class Watch:
         coef = np.zeros((self._columns.shape[0], self.problem.d))
         coef[:, self._used] = self._columns
         return coef
+
+    @property
+    def dual(self) -> Floats:
+        """The best dual point, shape (n, K)."""
+        if not isinstance(self._dual, tuple):
+            return self._dual
+        dual = np.zeros((self.problem.n, self.problem.n_classes))
+        where, entries = self._dual
+        dual.reshape(-1)[where] = entries
+        return dual
+
+    def _keep_dual(self, dual: Floats) -> None:
+        # Duals of many classes are mostly zero, and a place takes as much as an entry.
+        where = np.flatnonzero(dual) if dual.shape[1] > 8 else None
+        if where is None or 4 * where.size > dual.size:
+            self._dual = dual
+        else:
+            self._dual = (where, dual.reshape(-1)[where])
 
     def _keep(self, coef: Floats, intercept: Floats) -> None:
         # Only what is not zero is held while the solver goes on.
