@@ -176,5 +176,12 @@ def test_metadata_reach_the_fit_through_everything(wine):
         outside = SparseSVCCV(n_alphas=4, eps=0.1, cv=3).fit(X, y, sample_weight=weight)
         np.testing.assert_array_equal(inside.scores_, outside.scores_)
         np.testing.assert_array_equal(inside.coef_, outside.coef_)
-        calibrated = CalibratedClassifierCV(svc, cv=3).fit(X, y, sample_weight=weight)
-        assert np.all(np.isfinite(calibrated.predict_proba(X)))
+        folds = list(StratifiedKFold(3).split(X, y))
+        calibrated = CalibratedClassifierCV(svc, cv=folds).fit(X, y, sample_weight=weight)
+        scores = cross_val_predict(
+            svc, X, y, cv=folds, method="decision_function", params={"sample_weight": weight}
+        )
+        for (train, test), pair in zip(folds, calibrated.calibrated_classifiers_, strict=True):
+            fold = SparseSVC(alpha=0.05).fit(X[train], y[train], sample_weight=weight[train])
+            np.testing.assert_array_equal(pair.estimator.coef_, fold.coef_)
+            np.testing.assert_array_equal(scores[test], fold.decision_function(X[test]))
