@@ -338,16 +338,17 @@ def test_repeating_a_sample_equals_doubling_its_weight():
 
 @pytest.mark.parametrize("penalty", ["l1", "l1/l2", "l1/linf", "sparse_group"])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_sparse_data_certified_by_blocks_of_features_give_the_bound_of_dense_data(
-    penalty, n_classes, monkeypatch
+def test_sparse_data_certified_by_blocks_of_features_have_the_slope_of_dense_data(
+    penalty, n_classes
 ):
-    monkeypatch.setattr("sparsvm.dual_slope.BLOCK", 17)
     rng = np.random.default_rng(n_classes)
-    X = rng.standard_normal((30, 41)) * (rng.random((30, 41)) < 0.3)
+    d = 150_000  # more than one block, also for two classes
+    X = np.zeros((30, d))
+    X[:, rng.integers(0, d, 41)] = rng.standard_normal((30, 41)) * (rng.random((30, 41)) < 0.3)
     y = rng.integers(0, n_classes, 30).astype(np.int32)
     outputs = 1 if n_classes == 2 else n_classes
-    certificates = []
-    W = rng.standard_normal((outputs, 41)) * (np.arange(41) % 9 == 0)
+    certificates, slopes = [], []
+    W = np.zeros((outputs, d))
     for data in (X, csr_array(X)):
         problem = Problem(
             design=make_design(data),
@@ -357,13 +358,15 @@ def test_sparse_data_certified_by_blocks_of_features_give_the_bound_of_dense_dat
             n_classes=n_classes,
             alpha=0.02,
             loss=Hinge(),
-            penalty=as_penalty(penalty).resolve(41, outputs, None),
+            penalty=as_penalty(penalty).resolve(d, outputs, None),
         )
         dual = simplex(problem, np.random.default_rng(0))
+        slopes.append(largest_slope(problem, repaired_flows(problem, dual)))
         certificates.append(problem.certificate(W, np.zeros(outputs), dual))
     dense, sparse = certificates
     assert 0.0 < dense.dual_objective < dense.objective
-    assert sparse.dual_objective == pytest.approx(dense.dual_objective, rel=1e-12)
+    assert slopes[1] == pytest.approx(slopes[0], rel=1e-11)
+    assert dense.dual_objective * (1 - 1e-11) <= sparse.dual_objective < sparse.objective
     assert sparse.objective == pytest.approx(dense.objective, rel=1e-12)
     assert sparse.floor == pytest.approx(dense.floor, rel=1e-12)
 
@@ -399,3 +402,40 @@ def test_slopes_are_taken_of_flows_that_are_left_as_they_were():
         problem.penalty.dual_norm(np.abs(G) + error), rel=1e-13
     )
     np.testing.assert_array_equal(flows, before)
+
+
+@pytest.mark.parametrize("kind", ["l1", "l1/l2", "l1/linf"])
+def test_a_rare_feature_beyond_the_dual_ball_costs_its_samples_only(kind):
+    """Of sparse samples those without the feature keep their share of the bound."""
+    rng = np.random.default_rng(1)
+    X = np.where(rng.random((60, 40)) < 0.15, rng.random((60, 40)), 0.0)
+    X[:, 0] = 0.0
+    X[:2, 0] = 10.0
+    y = (np.arange(60) % 3).astype(np.int32)
+    penalty = as_penalty(kind).resolve(40, 3, None)
+
+    def with_alpha(alpha, form):
+        return Problem(
+            design=make_design(form),
+            y=y,
+            mass=np.full(60, 1 / 60),
+            cost=Hinge().cost_matrix(3),
+            n_classes=3,
+            alpha=alpha,
+            loss=Hinge(),
+            penalty=penalty,
+        )
+
+    zero, dual = (np.zeros((3, 40)), np.zeros(3)), np.full((60, 3), 1 / 180)
+    slopes = penalty.group_dual_norms(
+        np.asarray(with_alpha(1.0, X).transposed(with_alpha(1.0, X).signed_dual(dual)))
+    )
+    norms = np.asarray(penalty.spread(slopes)).max(axis=0)
+    assert norms[0] > 1.05 * norms[1:].max()
+    alpha = float(norms[1:].max())
+    rare, all_scaled = with_alpha(alpha, csr_array(X)), with_alpha(alpha, X)
+    optimum = oracles.solve(all_scaled).value
+    better = rare.certificate(*zero, dual).dual_objective
+    worse = all_scaled.certificate(*zero, dual).dual_objective
+    assert worse < 0.97 * better
+    assert better <= optimum * (1 + 1e-9)

@@ -88,6 +88,8 @@ def check_against_numpy(design, B, seed=2):
         )
     w = rng.random(d)
     np.testing.assert_allclose(design.abs_scores(w), np.abs(B) @ w, **close)
+    had = (B != 0.0) | (not design.is_sparse)
+    np.testing.assert_array_equal(design.largest_weights(w), np.max(had * w, axis=1, initial=0.0))
     check_column_stats(design, B, rng.random(n))
     check_column_stats(design, B, None)
 
@@ -357,6 +359,7 @@ def test_wrong_sizes_are_errors_that_name_both(storage):
         lambda: design.scores(np.ones((6, 2))),
         lambda: design.scores_samples(three, np.ones((6, 2))),
         lambda: design.abs_scores(np.ones(6)),
+        lambda: design.largest_weights(np.ones(6)),
         lambda: design.set_center(np.ones(6)),
     ):
         with pytest.raises(ValueError, match=r"length 6 .*number of features is 5"):

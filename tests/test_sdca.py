@@ -174,6 +174,8 @@ def test_any_number_of_classes_passes_the_kernels(kind, n_classes):
     rng = np.random.default_rng(n_classes)
     X = sp.random(70, 30, 0.3, "csr", rng=rng)
     X.data = rng.standard_normal(X.nnz)
+    if kind == "l1":
+        X = rng.standard_normal((70, 30))  # of sparse data single entries would take part
     y = (np.arange(70) % n_classes).astype(np.int32)
     penalty = {"l1": L1(), "l2": L2(weights=rng.uniform(0.5, 2.0, 30)), "l1/l2": GroupL2()}[kind]
     problem = _problem(X, y, penalty, 0.01)
@@ -228,3 +230,19 @@ def test_best_dual_of_many_classes_is_kept_without_its_zeros():
         watch._keep_dual(dual.copy())
         assert isinstance(watch._dual, tuple) == (share < 0.25)
         np.testing.assert_array_equal(watch.dual, dual)
+
+
+def test_single_entries_of_features_are_left_out_where_few_are_used():
+    rng = np.random.default_rng(5)
+    X = sp.random(300, 600, 0.1, "csr", rng=rng)
+    y = np.argmax(X @ (rng.standard_normal((600, 8)) * (rng.random((600, 8)) < 0.03)), axis=1)
+    for form in (X, X.astype(np.float32), X.toarray()):
+        problem = _problem(form, y.astype(np.int32), L1(), 0.01)
+        method = native(problem)
+        method.run(np.inf, 2)
+        assert 0 < method.values()["entries"] < method.values()["working_set"] * 8 / 3
+        ours = SDCA().solve(problem, None, Control(tol=1e-3))
+        exact = InteriorPoint().solve(problem, None, Control(tol=1e-6))
+        assert ours.converged
+        assert ours.objective == pytest.approx(exact.objective, rel=1.1e-3)
+        assert np.count_nonzero(ours.coef) < 2 * np.count_nonzero(exact.coef)

@@ -254,6 +254,18 @@ void bind_summaries(nb::class_<Design>& design) {
     }
     return out.vector();
   }, nb::arg("w"), "|X| @ w.");
+
+  design.def("largest_weights",
+             [](const Design& X, const Vector& w) {
+    check_size("w has", length(w), "the design's number of features is", X.d());
+    Output out(X.n());
+    {
+      nb::gil_scoped_release released;
+      X.largest_weights(w.data(), out.data());
+    }
+    return out.vector();
+  }, nb::arg("w"),
+             "For every sample the largest w >= 0 of the features it has; dense ones have all.");
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ class SdcaRun {
     out["visits"] = method_->visits();
     out["inner"] = method_->inner();
     out["working_set"] = method_->working_set();
+    out["entries"] = method_->entries();
     return out;
   }
   int64_t sweeps() const { return method_->sweeps(); }

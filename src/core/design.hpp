@@ -165,6 +165,13 @@ class Design {
   /// out_i = Σ_j |x_ij| w_j, the scale of the rounding error of a score.
   virtual void abs_scores(const double* w, double* out) const = 0;
 
+  /// out_i = the largest w_j >= 0 of the features that sample i has; dense samples have all.
+  virtual void largest_weights(const double* w, double* out) const {
+    double most = 0.0;
+    for (int64_t j = 0; j < d_; ++j) most = w[j] > most ? w[j] : most;
+    for (int64_t i = 0; i < n_; ++i) out[i] = most;
+  }
+
   /// out (m) = X[i, features]; the features in ascending order.
   virtual void sample(int64_t i, const int32_t* features, int64_t m, double* out) const = 0;
   /// The rows of a sparse design; nothing is set for a dense one. CSC builds its companion by rows.

@@ -338,6 +338,11 @@ class SparseDesign final : public Design {
     for_each_entry([&](int64_t i, int64_t j, double x) { out[i] += std::abs(x) * w[j]; });
   }
 
+  void largest_weights(const double* w, double* out) const override {
+    std::fill(out, out + n(), 0.0);
+    for_each_entry([&](int64_t i, int64_t j, double) { out[i] = std::max(out[i], w[j]); });
+  }
+
  private:
   /// Columns with their samples in canonical order.
   Compressed<T> by_column() const {

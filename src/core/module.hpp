@@ -5,6 +5,7 @@
 
 namespace sparsvm {
 
+void bind_certificate(nanobind::module_& m);
 void bind_design(nanobind::module_& m);
 void bind_interior_point(nanobind::module_& m);
 void bind_multiplier_newton(nanobind::module_& m);

@@ -37,6 +37,16 @@ class PenaltyLayout {
     for (std::int64_t b = 0; b < n_blocks(); ++b) largest_ = std::max(largest_, block_size(b));
   }
 
+  static BlockShape make_shape(PenaltyKind kind, double ratio) {
+    switch (kind) {
+      case PenaltyKind::elasticnet: return {BlockKind::absolute, ratio, 0.0, 1.0 - ratio};
+      case PenaltyKind::group_l2: return {BlockKind::euclidean, 0.0, 1.0, 0.0};
+      case PenaltyKind::group_linf: return {BlockKind::maximum, 1.0, 0.0, 0.0};
+      case PenaltyKind::sparse_group: return {BlockKind::sparse, ratio, 1.0 - ratio, 0.0};
+      default: return {BlockKind::absolute, 1.0, 0.0, 0.0};
+    }
+  }
+
   BlockShape shape;
   bool joint = false;
 
@@ -115,15 +125,6 @@ class PenaltyLayout {
   std::vector<double> inv_omega;
 
  private:
-  static BlockShape make_shape(PenaltyKind kind, double ratio) {
-    switch (kind) {
-      case PenaltyKind::elasticnet: return {BlockKind::absolute, ratio, 0.0, 1.0 - ratio};
-      case PenaltyKind::group_l2: return {BlockKind::euclidean, 0.0, 1.0, 0.0};
-      case PenaltyKind::group_linf: return {BlockKind::maximum, 1.0, 0.0, 0.0};
-      case PenaltyKind::sparse_group: return {BlockKind::sparse, ratio, 1.0 - ratio, 0.0};
-      default: return {BlockKind::absolute, 1.0, 0.0, 0.0};
-    }
-  }
 };
 
 }  // namespace sparsvm

@@ -75,9 +75,14 @@ class SdcaSamples {
     const bool doubles = problem_.design->sparse() ? !problem_.design->single_precision()
                          : compress                ? !problem_.design->single_precision()
                                                    : true;
-    doubles_.reset();
-    singles_.reset();
-    if (doubles) {
+    drop_rows();
+    if (features_.by_entries() && doubles) {
+      double_entries_ = std::make_unique<EntryRows<double>>(*problem_.design, features_.features(),
+                                                            features_.entries());
+    } else if (features_.by_entries()) {
+      single_entries_ = std::make_unique<EntryRows<float>>(*problem_.design, features_.features(),
+                                                           features_.entries());
+    } else if (doubles) {
       doubles_ =
           std::make_unique<SampleRows<double>>(*problem_.design, features_.features(), compress);
     } else {
@@ -86,12 +91,11 @@ class SdcaSamples {
     }
   }
 
-  bool reading() const { return doubles_ || singles_; }
+  bool reading() const { return doubles_ || singles_ || double_entries_ || single_entries_; }
   /// Give up the copy of the features until they are read anew; one of dense data takes too long.
   void release() {
     if (!problem_.design->sparse() || features_.linear()) return;
-    doubles_.reset();
-    singles_.reset();
+    drop_rows();
   }
 
   /// After a change of the gains or of the features: curvatures, and the pull on the intercept.
@@ -101,16 +105,7 @@ class SdcaSamples {
     column_sums(sums);
     for (int64_t k = 0; k < outputs_; ++k) intercept_[k] = anchor_[k] - sigma_b_ * sums[k];
     with_rows([&](auto& rows) {
-      const double* gain = features_.gain();
-      for (int64_t i = 0; i < n_; ++i) {
-        const auto row = rows(i);
-        double sum = 0.0;
-        for (int64_t e = 0; e < row.count; ++e) {
-          const double x = static_cast<double>(row.x[e]);
-          sum += gain[row.index[e]] * x * x;
-        }
-        curvature_[i] = sum + sigma_b_;
-      }
+      for (int64_t i = 0; i < n_; ++i) curvature_[i] = features_.curvature(rows(i)) + sigma_b_;
     });
   }
 
@@ -170,8 +165,7 @@ class SdcaSamples {
       for (int64_t i = 0; i < n_; ++i) {
         sign_row(i, y.data());
         if (detail::all_zero(y.data(), outputs_)) continue;
-        const auto row = rows(i);
-        features_.subtract(row.x, row.index, row.count, y.data());
+        features_.subtract(rows(i), y.data());
       }
     });
   }
@@ -180,6 +174,9 @@ class SdcaSamples {
   double signed_one(int64_t i) const {
     return problem_.y[i] == 1 ? -dual_[2 * i] : dual_[2 * i + 1];
   }
+
+  /// Take shorter steps: features that come in while a sample moves make it overshoot.
+  void be_careful() { caution_ = std::min(1.0, 4.0 * caution_); }
 
   /// Let a sample be visited again.
   void wake(int64_t i) {
@@ -208,11 +205,8 @@ class SdcaSamples {
       visits_ += std::ssize(awake_);
       int64_t since = 0;
       for (std::size_t a = 0; a < awake_.size(); ++a) {
-        // While one sample is at work the rows that the next one needs are on their way.
-        if (features_.linear() && rows.stored() && a + 1 < awake_.size()) {
-          const auto next = rows(awake_[a + 1]);
-          features_.fetch(next.index, next.count);
-        }
+        // While one sample is at work what the next one needs is on its way.
+        if (a + 1 < awake_.size()) fetch(rows, awake_[a + 1]);
         const int32_t i = awake_[a];
         visited_ = static_cast<double>(a + 1);
         const auto row = rows(i);
@@ -261,12 +255,7 @@ class SdcaSamples {
     with_rows([&](auto& rows) {
       for (int64_t i = 0; i < n_; ++i) {
         std::copy(mean_.begin(), mean_.end(), out);
-        const auto row = rows(i);
-        if (features_.linear()) {
-          kernels::add_scaled_rows(center.data(), outputs_, row.index, row.x, row.count, out);
-        } else {
-          add_used(row, used, out);
-        }
+        features_.add_center(rows(i), used, out);
         visit(i, s.data());
       }
     });
@@ -278,33 +267,46 @@ class SdcaSamples {
   static constexpr int short_rest = 2, longest_rest = 7, longest_pause = 30;
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
 
+  void drop_rows() {
+    doubles_.reset();
+    singles_.reset();
+    double_entries_.reset();
+    single_entries_.reset();
+  }
+
   template <typename Use>
   void with_rows(Use use) {
     if (singles_) {
       use(*singles_);
+    } else if (double_entries_) {
+      use(*double_entries_);
+    } else if (single_entries_) {
+      use(*single_entries_);
     } else {
       use(*doubles_);
     }
   }
 
-  template <typename T>
-  void add_used(const SampleRow<T>& row, const std::vector<unsigned char>& used,
-                double* out) const {
-    for (int64_t e = 0; e < row.count; ++e) {
-      if (!used[row.index[e]]) continue;
-      const double x = static_cast<double>(row.x[e]);
-      const double* w = features_.center().data() + row.index[e] * outputs_;
-      for (int64_t k = 0; k < outputs_; ++k) out[k] += x * w[k];
-    }
+  /// Ask for the memory of a sample, or of the rows that it reads where those are many.
+  template <typename Rows>
+  void fetch(Rows& rows, int64_t i) {
+    if (!features_.linear()) return rows.prefetch(i);
+    if (!rows.stored()) return;
+    const auto next = rows(i);
+    features_.fetch(next.index, next.count);
   }
 
-  template <typename T>
-  void update(int64_t i, const SampleRow<T>& row) {
+  template <typename Row>
+  void update(int64_t i, const Row& row) {
     if (!(curvature_[i] > 0.0)) return settle(i);
     std::copy(intercept_.begin(), intercept_.end(), scores_.begin());
-    features_.gather(row.x, row.index, row.count, scores_.data());
+    const double own_curvature = features_.gather(row, scores_.data());
+    const double step =
+        options_.relaxation / (features_.linear()
+                                   ? curvature_[i]
+                                   : std::max(own_curvature + sigma_b_, caution_ * curvature_[i]));
     const double before = slack_;
-    const bool moved = outputs_ == 1 ? move_two(i, row) : move(i, row);
+    const bool moved = outputs_ == 1 ? move_two(i, row, step) : move(i, row, step);
     const double own = slack_ - before;
     if (moved && (features_.linear() || own >= small_move * mean_slack_)) {
       quiet_[i] = 0;
@@ -325,8 +327,8 @@ class SdcaSamples {
     return own * longest_pause > mean ? static_cast<int64_t>(mean / own) : longest_pause;
   }
 
-  template <typename T>
-  bool move(int64_t i, const SampleRow<T>& row) {
+  template <typename Row>
+  bool move(int64_t i, const Row& row, double step) {
     double* Y = dual_.data() + i * K_;
     const int64_t label = problem_.y[i];
     const double* cost = problem_.cost + label * K_;
@@ -342,7 +344,6 @@ class SdcaSamples {
     double mean = 0.0;
     for (int64_t k = 0; k < K_; ++k) mean += Y[k] * scores_[k];
     slack_ += lambda * best - mean;
-    const double step = options_.relaxation / curvature_[i];
     for (int64_t k = 0; k < K_; ++k) moved_dual_[k] = Y[k] + step * scores_[k];
     project_simplex(moved_dual_.data(), K_, lambda, moved_dual_.data(), scratch_);
     int64_t count = 0;
@@ -360,18 +361,18 @@ class SdcaSamples {
       Y[k] = moved_dual_[k];
       intercept_[k] -= sigma_b_ * delta_[c];
     }
-    features_.scatter(row.x, row.index, row.count, delta_.data(), moved_.data(), count);
+    features_.scatter(row, delta_.data(), moved_.data(), count);
     return true;
   }
 
   /// Two classes: the mass t on class 1 moves on a segment.
-  template <typename T>
-  bool move_two(int64_t i, const SampleRow<T>& row) {
+  template <typename Row>
+  bool move_two(int64_t i, const Row& row, double step) {
     double* Y = dual_.data() + 2 * i;
     const double lambda = problem_.lambda[i];
     const double slope = scores_[0] + problem_.margin(i, 1) - problem_.margin(i, 0);
     const double old = Y[1];
-    const double now = std::clamp(old + options_.relaxation * slope / curvature_[i], 0.0, lambda);
+    const double now = std::clamp(old + step * slope, 0.0, lambda);
     double delta = now - old;
     slack_ += lambda * std::max(slope, 0.0) - old * slope;
     if (std::abs(delta) <= 1e-13 * lambda) return false;
@@ -379,7 +380,7 @@ class SdcaSamples {
     Y[0] = lambda - now;
     intercept_[0] -= sigma_b_ * delta;
     const int32_t zero = 0;
-    features_.scatter(row.x, row.index, row.count, &delta, &zero, 1);
+    features_.scatter(row, &delta, &zero, 1);
     return true;
   }
 
@@ -398,6 +399,7 @@ class SdcaSamples {
   SdcaOptions options_;
   int64_t n_, K_, outputs_;
   double sigma_b_ = 0.0;
+  double caution_ = 0.25;  // share of the curvature with all features that is always reckoned with
   double slack_ = 0.0, visited_ = 0.0, mean_slack_ = 0.0;  // of this sweep; of the one before
   std::vector<double> dual_;                               // n x K
   std::vector<double> curvature_;                          // n
@@ -408,6 +410,8 @@ class SdcaSamples {
   std::vector<int32_t> moved_, order_, awake_;
   std::unique_ptr<SampleRows<float>> singles_;
   std::unique_ptr<SampleRows<double>> doubles_;
+  std::unique_ptr<EntryRows<float>> single_entries_;
+  std::unique_ptr<EntryRows<double>> double_entries_;
   ProxScratch scratch_;
   int64_t epoch_ = 0, visits_ = 0, averaged_ = 0;
   std::uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits

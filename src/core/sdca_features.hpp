@@ -20,8 +20,10 @@
 
 #include "design.hpp"
 #include "prox.hpp"
+#include "sdca_entries.hpp"
 #include "sdca_kernels.hpp"
 #include "sdca_penalty.hpp"
+#include "sdca_rows.hpp"
 
 namespace sparsvm {
 
@@ -56,7 +58,6 @@ class SdcaFeatures {
   int64_t outputs() const { return K_; }
   const std::vector<int32_t>& features() const { return features_; }
   const std::vector<double>& center() const { return center_; }
-  const double* gain() const { return gain_.data(); }
 
   /// Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
   /// pull of the dual is to be subtracted, and `refresh` called. The tilt is of all d features.
@@ -84,22 +85,72 @@ class SdcaFeatures {
     }
     scratch_.reserve(K_);
     row_.resize(size(K_));
+    entries_.clear();
     if (map_ == SdcaMap::groups) reset_groups();
   }
 
+  /// Whether single entries of a feature can be left out.
+  bool separates() const { return map_ == SdcaMap::entries && K_ > 1; }
+  /// After `take`: of the features taken only these entries take part.
+  void take_entries(EntryList list) {
+    entries_.take(std::move(list), gain_.data(), anchor_.data(), level_.data(), V_.data(),
+                  center_.data());
+  }
+  bool by_entries() const { return !entries_.empty(); }
+  const EntryList& entries() const { return entries_.list(); }
+
   /// V −= x yᵀ with all outputs, before `refresh`.
   template <typename T>
-  void subtract(const T* x, const int32_t* index, int64_t count, const double* y) {
-    for (int64_t e = 0; e < count; ++e) {
-      double* v = V_.data() + index[e] * K_;
-      const double weight = static_cast<double>(x[e]) * (linear() ? gain_[index[e]] : 1.0);
+  void subtract(const SampleRow<T>& row, const double* y) {
+    for (int64_t e = 0; e < row.count; ++e) {
+      const int64_t j = row.index[e];
+      double* v = V_.data() + j * K_;
+      const double weight = static_cast<double>(row.x[e]) * (linear() ? gain_[j] : 1.0);
       for (int64_t k = 0; k < K_; ++k) v[k] -= weight * y[k];
     }
+  }
+  template <typename T>
+  void subtract(const EntryRow<T>& row, const double* y) {
+    entries_.subtract(row, y);
+  }
+
+  /// Σ γ_j x_j² over all features of the sample, or the largest of a class over its entries.
+  template <typename T>
+  double curvature(const SampleRow<T>& row) const {
+    double sum = 0.0;
+    for (int64_t e = 0; e < row.count; ++e) {
+      const double x = static_cast<double>(row.x[e]);
+      sum += gain_[row.index[e]] * x * x;
+    }
+    return sum;
+  }
+  template <typename T>
+  double curvature(const EntryRow<T>& row) const {
+    return entries_.curvature(row);
+  }
+
+  /// s += Cᵀ x.
+  template <typename T>
+  void add_center(const SampleRow<T>& row, const std::vector<unsigned char>& used,
+                  double* s) const {
+    if (linear())
+      return kernels::add_scaled_rows(center_.data(), K_, row.index, row.x, row.count, s);
+    for (int64_t e = 0; e < row.count; ++e) {
+      if (!used[row.index[e]]) continue;
+      const double x = static_cast<double>(row.x[e]);
+      const double* w = center_.data() + row.index[e] * K_;
+      for (int64_t k = 0; k < K_; ++k) s[k] += x * w[k];
+    }
+  }
+  template <typename T>
+  void add_center(const EntryRow<T>& row, const std::vector<unsigned char>&, double* s) const {
+    entries_.add_center(row, s);
   }
 
   /// Recompute what updates maintain only up to rounding or as bounds.
   void refresh() {
     if (linear()) return;
+    if (by_entries()) return entries_.refresh();
     for (int64_t j = 0; j < m_; ++j) {
       const double* v = V_.data() + j * K_;
       double most = 0.0, sum = 0.0, squares = 0.0;
@@ -122,48 +173,61 @@ class SdcaFeatures {
     }
   }
 
-  /// s += W(V)ᵀ x.
+  /// s += W(V)ᵀ x. Returns Σ γ_j x_j² over the features that are not zero (the largest of a class
+  /// over its entries): how s answers to a change of the sample's dual if no feature comes or goes.
+  /// Not found out in the linear case.
   template <typename T>
-  void gather(const T* x, const int32_t* index, int64_t count, double* s) {
+  double gather(const SampleRow<T>& row, double* s) {
     switch (map_) {
-      case SdcaMap::linear: return kernels::add_scaled_rows(V_.data(), K_, index, x, count, s);
-      case SdcaMap::entries: return gather_entries(x, index, count, s);
-      case SdcaMap::rows_l2: return gather_l2(x, index, count, s);
-      case SdcaMap::groups: return gather_groups(x, index, count, s);
-      default: return gather_rows(x, index, count, s);
+      case SdcaMap::linear:
+        kernels::add_scaled_rows(V_.data(), K_, row.index, row.x, row.count, s);
+        return 0.0;
+      case SdcaMap::entries: return gather_entries(row.x, row.index, row.count, s);
+      case SdcaMap::rows_l2: return gather_l2(row.x, row.index, row.count, s);
+      case SdcaMap::groups: return gather_groups(row.x, row.index, row.count, s);
+      default: return gather_rows(row.x, row.index, row.count, s);
     }
+  }
+  template <typename T>
+  double gather(const EntryRow<T>& row, double* s) {
+    return entries_.gather(row, s);
   }
 
   /// V_k −= x Δ_c for the listed outputs k = moved[c]; Δ is not kept.
   template <typename T>
-  void scatter(const T* x, const int32_t* index, int64_t count, double* delta, const int32_t* moved,
-               int64_t n_moved) {
+  void scatter(const SampleRow<T>& row, double* delta, const int32_t* moved, int64_t n_moved) {
     using kernels::RowSize;
     if (linear()) {
       if (uniform_)
         for (int64_t c = 0; c < n_moved; ++c) delta[c] *= gain_[0];
-      return kernels::subtract_scaled_rows(V_.data(), K_, uniform_ ? nullptr : gain_.data(), x,
-                                           index, count, delta, moved, n_moved);
+      return kernels::subtract_scaled_rows(V_.data(), K_, uniform_ ? nullptr : gain_.data(), row.x,
+                                           row.index, row.count, delta, moved, n_moved);
     }
     double* V = V_.data();
     double* bound = size_.data();
     switch (map_) {
       case SdcaMap::rows_l2:
-        return kernels::subtract_rows<RowSize::squares>(V, K_, bound, x, index, count, delta, moved,
-                                                        n_moved);
+        return kernels::subtract_rows<RowSize::squares>(V, K_, bound, row.x, row.index, row.count,
+                                                        delta, moved, n_moved);
       case SdcaMap::rows_linf:
-        return kernels::subtract_rows<RowSize::sum>(V, K_, bound, x, index, count, delta, moved,
-                                                    n_moved);
+        return kernels::subtract_rows<RowSize::sum>(V, K_, bound, row.x, row.index, row.count,
+                                                    delta, moved, n_moved);
       default:
-        kernels::subtract_rows<RowSize::most>(V, K_, bound, x, index, count, delta, moved, n_moved);
+        kernels::subtract_rows<RowSize::most>(V, K_, bound, row.x, row.index, row.count, delta,
+                                              moved, n_moved);
     }
     if (map_ == SdcaMap::groups)
-      for (int64_t e = 0; e < count; ++e) stale_[group_[index[e]]] = 1;
+      for (int64_t e = 0; e < row.count; ++e) stale_[group_[row.index[e]]] = 1;
+  }
+  template <typename T>
+  void scatter(const EntryRow<T>& row, const double* delta, const int32_t* moved, int64_t n_moved) {
+    entries_.scatter(row, delta, moved, n_moved);
   }
 
   /// ½ Σ_j a_j‖W_j − C_j‖².
   double moved() {
     if (linear()) return 0.0;
+    if (by_entries()) return entries_.moved();
     double sum = 0.0;
     for (int64_t j = 0; j < m_; ++j) {
       const double *w = weights_of(j), *center = center_.data() + j * K_;
@@ -176,6 +240,7 @@ class SdcaFeatures {
   /// The proximal step: the centre becomes the present W. Returns ⟨a(W − C), W⟩.
   double advance() {
     if (linear()) return 0.0;
+    if (by_entries()) return entries_.advance(center_.data());
     // The weights of a group belong to the V before any of it moves.
     for (int64_t g = 0; g + 1 < std::ssize(first_); ++g)
       if (stale_[g]) evaluate_group(g);
@@ -244,6 +309,12 @@ class SdcaFeatures {
   bool linf() const { return penalty_.kind == PenaltyKind::group_linf; }
   int64_t copies() const { return penalty_.per_class ? K_ : 1; }
 
+  double largest(const double* v) const {
+    double most = 0.0;
+    for (int64_t k = 0; k < K_; ++k) most = std::abs(v[k]) > most ? std::abs(v[k]) : most;
+    return most;
+  }
+
   /// Lists the rows that do not vanish, with their factors, for the kernels.
   void list(int64_t j, double weight, int64_t& listed) {
     rows_[listed] = static_cast<int32_t>(j);
@@ -260,54 +331,70 @@ class SdcaFeatures {
   }
 
   template <typename T>
-  void gather_entries(const T* x, const int32_t* index, int64_t count, double* s) {
+  double gather_entries(const T* x, const int32_t* index, int64_t count, double* s) {
     make_room(count);
     int64_t listed = 0;
+    double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
       if (size_[j] <= level_[j]) continue;
+      if ((size_[j] = largest(V_.data() + j * K_)) <= level_[j]) continue;
       levels_[listed] = level_[j];
-      list(j, static_cast<double>(x[e]) * gain_[j], listed);
+      const double value = static_cast<double>(x[e]), weight = value * gain_[j];
+      curvature += value * weight;
+      list(j, weight, listed);
     }
     kernels::add_shrunk_rows(V_.data(), K_, rows_.data(), weights_.data(), levels_.data(), listed,
                              s);
+    return curvature;
   }
 
   template <typename T>
-  void gather_l2(const T* x, const int32_t* index, int64_t count, double* s) {
+  double gather_l2(const T* x, const int32_t* index, int64_t count, double* s) {
     make_room(count);
     int64_t listed = 0;
+    double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
       const double squares = size_[j], level = level_[j];
       if (!(squares > level * level)) continue;
-      list(j, static_cast<double>(x[e]) * gain_[j] * (1.0 - level / std::sqrt(squares)), listed);
+      const double value = static_cast<double>(x[e]), weight = value * gain_[j];
+      curvature += value * weight;
+      list(j, weight * (1.0 - level / std::sqrt(squares)), listed);
     }
     kernels::add_scaled_rows(V_.data(), K_, rows_.data(), weights_.data(), listed, s);
+    return curvature;
   }
 
   template <typename T>
-  void gather_rows(const T* x, const int32_t* index, int64_t count, double* s) {
+  double gather_rows(const T* x, const int32_t* index, int64_t count, double* s) {
     const double share = map_ == SdcaMap::rows_sparse ? penalty_.l1_ratio : 1.0;
+    double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
       if (size_[j] <= share * level_[j]) continue;
       shrink_row(j, row_.data());
-      const double weight = static_cast<double>(x[e]) * gain_[j];
+      if (detail::all_zero(row_.data(), K_)) continue;
+      const double value = static_cast<double>(x[e]), weight = value * gain_[j];
+      curvature += value * weight;
       for (int64_t k = 0; k < K_; ++k) s[k] += weight * row_[k];
     }
+    return curvature;
   }
 
   template <typename T>
-  void gather_groups(const T* x, const int32_t* index, int64_t count, double* s) {
+  double gather_groups(const T* x, const int32_t* index, int64_t count, double* s) {
+    double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e], g = group_[j];
       if (stale_[g]) evaluate_group(g);
       if (!alive_[g]) continue;
       const double weight = static_cast<double>(x[e]);
+      curvature += weight * weight * gain_[j];
       const double* w = cached_.data() + j * K_;
       for (int64_t k = 0; k < K_; ++k) s[k] += weight * w[k];
     }
+    return curvature;
   }
 
   /// W_j at the present V; valid until the next call.
@@ -422,6 +509,7 @@ class SdcaFeatures {
   std::vector<int32_t> rows_;  // of one sample: the rows that do not vanish, their factors, levels
   std::vector<double> weights_, levels_;
   ProxScratch scratch_;
+  SdcaEntries entries_;  // empty where whole features take part
 };
 
 }  // namespace sparsvm

@@ -56,6 +56,25 @@ class SdcaPrices {
 
   /// The dual norm of every unit in units of its bound; empty where the penalty selects nothing.
   const std::vector<double>& norms() const { return norms_; }
+  /// T − XᵀỸ of the listed features, m x outputs.
+  void pull_of(const std::vector<int32_t>& features, const double* signed_dual,
+               std::vector<double>& out) const {
+    out.resize(features.size() * static_cast<std::size_t>(outputs_));
+    if (single_ && d_ * outputs_ <= block_entries) {  // the only block is still there
+      for (std::size_t a = 0; a < features.size(); ++a)
+        std::copy_n(pull_.data() + features[a] * outputs_, outputs_,
+                    out.data() + static_cast<int64_t>(a) * outputs_);
+      return;
+    }
+    problem_.design->transposed_subset(features.data(), std::ssize(features), signed_dual, outputs_,
+                                       out.data());
+    for (std::size_t a = 0; a < features.size(); ++a) {
+      for (int64_t o = 0; o < outputs_; ++o) {
+        double& pull = out[a * static_cast<std::size_t>(outputs_) + static_cast<std::size_t>(o)];
+        pull = (problem_.tilt ? problem_.tilt[features[a] * outputs_ + o] : 0.0) - pull;
+      }
+    }
+  }
   double largest() const { return largest_; }
   /// Σ (pull/ω)².
   double squares() const { return squares_; }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "design.hpp"
+#include "sdca_kernels.hpp"
 
 namespace sparsvm {
 
@@ -16,6 +17,16 @@ struct SampleRow {
   const int32_t* index;
   int64_t count;
 };
+
+/// Ask for the memory of a row that is read next.
+template <typename T>
+void prefetch_row(const T* x, const int32_t* index, int64_t count) {
+  constexpr int64_t line = 64;
+  for (int64_t e = 0; e < count; e += line / static_cast<int64_t>(sizeof(T)))
+    SPARSVM_PREFETCH(x + e);
+  for (int64_t e = 0; e < count; e += line / static_cast<int64_t>(sizeof(int32_t)))
+    SPARSVM_PREFETCH(index + e);
+}
 
 /// X[:, features] by samples, features in ascending order and numbered 0 ... m-1.
 ///
@@ -41,6 +52,11 @@ class SampleRows {
 
   /// Whether rows stay valid after the next call.
   bool stored() const { return buffer_.empty(); }
+  void prefetch(int64_t i) const {
+    if (!view_.indptr) return;
+    const int64_t r = view_.rows(i), first = view_.indptr[r];
+    prefetch_row(values() + first, view_.indices + first, view_.indptr[r + 1] - first);
+  }
 
   /// Valid until the next call.
   SampleRow<T> operator()(int64_t i) {

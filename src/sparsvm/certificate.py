@@ -26,7 +26,7 @@ import numpy as np
 from sparsvm.balance import balance
 from sparsvm.dual_gain import Gain, climb, gain_of
 from sparsvm.dual_slope import UNIT as UNIT
-from sparsvm.dual_slope import largest_slope, limit, pulled_inside, slope
+from sparsvm.dual_slope import feature_slopes, largest_slope, limit, pulled_inside, slope
 from sparsvm.losses import Floats, Hinge, SmoothLoss
 from sparsvm.problem import Certificate, Problem
 from sparsvm.rows import row_sum
@@ -51,12 +51,14 @@ def certify(
     del scores
     flows = repaired_flows(problem, dual, overwrite_dual)
     scale, bound = best_scale(problem, flows)
-    if scale < 1.0 and (pulled := pulled_inside(problem, flows)) is not None:
+    for repair in (pulled_inside, thinned) if scale < 1.0 else ():
+        if (repaired := repair(problem, flows)) is None:
+            continue
         if _within_masses(problem):
-            pulled *= _fitting(pulled, problem.mass).min()
-        other = best_scale(problem, pulled)
+            repaired *= _fitting(repaired, problem.mass).min()
+        other = best_scale(problem, repaired)
         if other[1] > bound:
-            flows, (scale, bound) = pulled, other
+            flows, (scale, bound) = repaired, other
     if not bound > zero_flow_bound(problem):
         scale, bound = 0.0, zero_flow_bound(problem)
     bound += problem.offset
@@ -102,6 +104,25 @@ def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = Fals
     if peak > 0.0:
         flows *= peak
     return flows
+
+
+def thinned(problem: Problem, flows: Floats) -> Floats | None:
+    """Scale down only the samples that have a feature whose slope is beyond the dual ball.
+
+    Of sparse samples a single rare feature concerns few, and scaling all of them for its sake may
+    cost most of the gap.
+    """
+    if problem.loss.name != "hinge" or not problem.penalty.is_norm or problem.tilt is not None:
+        return None
+    norms = feature_slopes(problem, flows)
+    if norms is None:
+        return None
+    beyond = np.asarray(problem.design.largest_weights(np.maximum(norms - 1.0, 0.0)))
+    if beyond.min(initial=np.inf) >= (1.0 - 1e-6) * beyond.max(initial=0.0):
+        return None
+    flows = flows / (1.0 + beyond)[:, None]
+    restricted = problem.fit_intercept or problem.penalty.free.size > 0
+    return _balanced_within_masses(problem, flows) if restricted else flows
 
 
 def _within_masses(problem: Problem) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsvm import _core
 from sparsvm.losses import Floats
 from sparsvm.rows import of_class
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 UNIT = float(np.finfo(np.float64).eps) / 2.0
 # Tilts with a dual norm above 1 less this leave the scaling no room.
 EDGE = 1e-6
-# Entries of G that are looked at at a time: a megabyte.
-BLOCK = 2**17
+# Norms of groups.
+GROUPS = ("l1/l2", "l1/linf", "sparse_group")
 # The matrix of the repair has at most this many entries.
 LARGEST = 20_000_000
 
@@ -47,37 +48,42 @@ def _error_per_norm(problem: Problem, signed: Floats) -> Floats:
 
 
 def largest_slope(problem: Problem, flows: Floats) -> float:
-    """Return the dual norm of G / alpha, its error added, without holding all of G.
+    """Return the dual norm of G / alpha, its error added."""
+    norms = feature_slopes(problem, flows)
+    if norms is not None:
+        return float(norms.max(initial=0.0))
+    G, error = slope(problem, flows)
+    return problem.penalty.dual_norm(np.abs(G) + error)
 
-    G may be larger than sparse data; there, if every feature is a group of its own, one block of
-    features is looked at after the other. The flows are changed and put back meanwhile.
+
+def feature_slopes(problem: Problem, flows: Floats) -> Floats | None:
+    """Return the dual norm of each feature of G / alpha, its error added; 0 if unpenalised.
+
+    None for dense data, and for penalties that are not norms of single features: G may be larger
+    than sparse data, and here only a block of it is held at a time. The flows are changed and put
+    back meanwhile.
     """
-    penalty = problem.penalty
-    if not problem.design.is_sparse or (penalty.kind != "l1" and penalty.n_groups != problem.d):
-        G, error = slope(problem, flows)
-        return penalty.dual_norm(np.abs(G) + error)
+    terms = problem.penalty
+    single = terms.kind == "l1" or (terms.kind in GROUPS and terms.n_groups == problem.d)
+    if not problem.design.is_sparse or not single:
+        return None
     # One more array of all samples and classes would be the largest thing here.
     rows, own = np.arange(problem.n), of_class(flows, problem.y)
     signed = problem.signed_dual(flows, overwrite=True)
-    largest = _largest_of_blocks(problem, signed)
+    arguments: dict[str, Any] = {
+        "design": problem.design,
+        "Y": np.ascontiguousarray(signed[:, 1:]) if problem.n_classes == 2 else signed,
+        "scale": 1.0 / problem.alpha,
+        "error": _error_per_norm(problem, signed),
+        "column_norms": problem.column_norms,
+        "kind": terms.kind,
+        "l1_ratio": terms.l1_ratio,
+        "per_class": terms.per_class,
+        "omega": terms.omega,
+    }
+    norms = np.asarray(_core.feature_norms(**arguments))
     signed[rows, problem.y] = own
-    return largest
-
-
-def _largest_of_blocks(problem: Problem, signed: Floats) -> float:
-    penalty = problem.penalty
-    per_norm = _error_per_norm(problem, signed)
-    outputs = np.ascontiguousarray(signed[:, 1:]) if problem.n_classes == 2 else signed
-    wide, largest = max(1, BLOCK // problem.n_outputs), 0.0
-    for first in range(0, problem.d, wide):
-        last = min(first + wide, problem.d)
-        G = np.asarray(problem.design.transposed_range(first, last, outputs)).T
-        np.abs(G, out=G)
-        G /= problem.alpha
-        G += np.outer(per_norm, problem.column_norms[first:last])
-        block = penalty.restricted_to(np.arange(first, last))
-        largest = max(largest, block.dual_norm(G))
-    return largest
+    return norms
 
 
 def limit(problem: Problem) -> float:

@@ -41,6 +41,9 @@ class DesignLike(Protocol):
     def abs_scores(self, w: Floats, /) -> Floats:
         """|X| w for w of shape (d,)."""
 
+    def largest_weights(self, w: Floats, /) -> Floats:
+        """For every sample the largest w >= 0 of the features that it has."""
+
     def column_norms(self) -> Floats:
         """Euclidean norm of each column."""
 

@@ -2,12 +2,26 @@
 
 In units of alpha, with ``Ỹ = Y - λ[k = y]`` and ``G = XᵀỸ``, the coefficients that belong to a dual
 Y and a centre C minimise ``g(W) + (1/2σ)|ω(W - C)|² - <T - G, W>``, and the intercept is
-``c - σ_b Σ_i Ỹ_i``. A sample moves its dual by ρ times the exact step and back on its simplex.
+``c - σ_b Σ_i Ỹ_i``. A sample moves its dual by ρ times the step that is exact as long as no
+feature becomes zero or stops being so, and back on its simplex.
 """
 
 from dataclasses import replace
 
 import numpy as np
+
+# The share of the curvature with all features that is always reckoned with.
+CAUTION = 0.25
+
+
+def nonzero(problem, W):
+    """Whether each feature, or any feature of its group, has a weight that is not zero."""
+    # A squared penalty takes no feature out.
+    alive = W.any(axis=1) | (problem.penalty.kind == "l2")
+    if problem.penalty.kind in ("l1/l2", "l1/linf", "sparse_group"):
+        groups = problem.penalty.groups
+        alive = np.bincount(groups, weights=alive, minlength=groups.max() + 1)[groups] > 0
+    return alive
 
 
 class Shuffle:
@@ -74,7 +88,11 @@ def proximal_step(problem, X, Y, center, anchor, *, sigma, sigma_b, relaxation, 
         for i in shuffle.next():
             W, b, gain = point()
             scores = X[i] @ W + b
-            curvature = gain @ X[i] ** 2 + sigma_b
+            all_of_them, alive = gain @ X[i] ** 2 + sigma_b, nonzero(problem, W)
+            curvature = max(gain @ (alive * X[i] ** 2) + sigma_b, CAUTION * all_of_them)
+            if curvature == 0.0:
+                Y[i] = lam[i] * (np.arange(problem.n_classes) == np.argmax(margins[i]))
+                continue
             if problem.n_classes == 2:
                 slope = scores[0] + margins[i, 1] - margins[i, 0]
                 t = np.clip(Y[i, 1] + relaxation * slope / curvature, 0.0, lam[i])

@@ -22,12 +22,17 @@ class Best(Watch):
         Its ``point()`` returns W of shape (d, n_outputs), b and Y in units of 1 / alpha.
     report : callable or None
         As for :class:`Watch`.
+    look : bool
+        Whether to certify the point at which the method is now.
     """
 
-    def __init__(self, problem: Problem, method: Any, report: Callback | None = None) -> None:
+    def __init__(
+        self, problem: Problem, method: Any, report: Callback | None = None, look: bool = True
+    ) -> None:
         super().__init__(problem, report, anyway=False)
         self.method = method
-        self.renew()
+        if look:
+            self.renew()
 
     def renew(self) -> Certificate:
         """Certify the present point of the method and keep what is better than before."""

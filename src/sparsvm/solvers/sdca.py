@@ -42,9 +42,8 @@ class SDCA(Solver):
     Parameters
     ----------
     relaxation : float or None, default=None
-        Length of the steps in the dual, relative to the safe one; between 0 and 2. The safe step is
-        the exact one for ``l2``, where None stands for 1; it is too short where features rest at
-        zero, and None stands for 1.7 with all other penalties.
+        Length of the steps in the dual, between 0 and 2. None stands for 1: the step that is exact
+        as long as no feature of the sample becomes zero or stops being so.
     sweeps : int, default=2
         Sweeps over the samples in each proximal step.
     max_iter : int, default=20000
@@ -87,7 +86,11 @@ class SDCA(Solver):
         with blas_threads(control.n_jobs or 1):
             method = self._method(problem, control)
             _set_start(method, problem, start)
-            best = Best(problem, method)
+            # Without a start the first point is the zero model: its certificate tells something
+            # only where no margin asks for more.
+            scale = problem.margin_scale
+            margins = bool(problem.cost.any()) and (scale is None or bool(scale.any()))
+            best = Best(problem, method, look=start is not None or not margins)
             stalled = self._iterate(method, best, control.tol, limit)
             n_iter, history = method.sweeps, History(**method.history())
             point = best.coef, best.intercept, best.dual
@@ -111,8 +114,11 @@ class SDCA(Solver):
             estimated = method.run(target, min(limit, mark) - method.sweeps)
             proof = best.renew()
             if estimated and not best.within(tol):
-                # The estimate inside errs on either side: ask again for as much less.
-                target *= float(np.clip(0.9 * tol * abs(proof.objective) / proof.gap, 0.01, 0.7))
+                # The estimate inside errs on either side: ask again for as much less or more.
+                found = method.values()
+                gap = (found["objective"] - found["dual"]) / abs(found["objective"])
+                right = tol * gap / max(proof.relative_gap, 1e-300)
+                target = float(np.clip(right, 0.3 * gap, 0.95 * gap))
             if method.sweeps >= mark:
                 standing = standing + 1 if best.gap > 0.9 * gap_at_mark else 0
                 if standing == 2:
@@ -130,10 +136,9 @@ class SDCA(Solver):
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)!r}.")
 
     def _method(self, problem: Problem, control: Control) -> Any:
-        usual = 1.0 if problem.penalty.kind == "l2" else 1.7
         return _core.Sdca(
             **native_arguments(problem),
-            relaxation=usual if self.relaxation is None else self.relaxation,
+            relaxation=1.0 if self.relaxation is None else self.relaxation,
             sweeps=self.sweeps,
             callback=_scaled(progress(self.name, control), problem.alpha),
         )

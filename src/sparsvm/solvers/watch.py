@@ -57,6 +57,8 @@ class Watch:
 
     def within(self, tol: float) -> bool:
         """Whether the best points prove ``tol``."""
+        if np.isinf(self.objective):
+            return False  # nothing has been looked at
         return self.objective - self.bound <= max(tol * abs(self.objective), self.floor)
 
     def look(

@@ -1,0 +1,54 @@
+// Python access to what certificates need of the data beyond products.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "arrays.hpp"
+#include "design_sparse.hpp"
+#include "feature_norms.hpp"
+#include "module.hpp"
+#include "penalty_kind.hpp"
+#include "penalty_layout.hpp"
+
+namespace nb = nanobind;
+
+namespace sparsvm {
+namespace {
+
+using Vector = Input<double, 1>;
+using Matrix = Input<double, 2>;
+
+Output::Vector feature_norms(const Design& design, const Matrix& Y, double scale,
+                             const Vector& error, const Vector& column_norms,
+                             const std::string& kind, double l1_ratio, bool per_class,
+                             const Vector& omega) {
+  const char* features = "the design's number of features is";
+  check_size("Y has", rows(Y), "the design's number of samples is", design.n());
+  check_size("error has", length(error), "the number of outputs is", columns(Y));
+  check_size("column_norms has", length(column_norms), features, design.d());
+  check_size("omega has", length(omega), features, design.d());
+  const PenaltyKind which = penalty_kind(kind);
+  const FeatureNorms norms{&design, PenaltyLayout::make_shape(which, l1_ratio),
+                           which != PenaltyKind::l1 && !per_class && columns(Y) > 1, omega.data(),
+                           column_norms.data()};
+  Output out(design.d());
+  {
+    nb::gil_scoped_release released;
+    norms.find(Y.data(), columns(Y), scale, error.data(), out.data());
+  }
+  return out.vector();
+}
+
+}  // namespace
+
+void bind_certificate(nb::module_& m) {
+  m.def("feature_norms", &feature_norms, nb::arg("design"), nb::arg("Y"), nb::kw_only(),
+        nb::arg("scale"), nb::arg("error"), nb::arg("column_norms"), nb::arg("kind"),
+        nb::arg("l1_ratio"), nb::arg("per_class"), nb::arg("omega"),
+        "The dual norm of each feature of scale |X'Y| + column_norms error', features being groups "
+        "by themselves; 0 for unpenalised ones. Y has shape (n, outputs).");
+}
+
+}  // namespace sparsvm
