@@ -262,3 +262,24 @@ def test_correlated_features_of_many_samples_take_few_products(loss):
     problem = build(X, y, GroupL2(), share=1e-4, loss=loss)
     raw, _ = native(problem, tol=1e-7, max_iter=100)
     assert raw["products"] <= 1000
+
+
+def test_groups_of_several_features_take_few_pricings_with_l1_linf():
+    """Conjugate gradients cut short in this small problem once took 385."""
+    problem = problems.make(1, problems.plain, "l1/linf", "ovr_squared_hinge")
+    solution = BlockNewton().solve(problem, None, Control(tol=1e-6))
+    assert solution.converged
+    assert solution.n_iter <= 100
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overlapping_bumps_of_few_spectra_are_solved(seed):
+    """With fewer samples than features to choose from, a Gram matrix stalled the steps of l1."""
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(0, 400, (30, 1))
+    bumps = np.exp(-0.5 * ((np.arange(400) - centres) / 8.0) ** 2)
+    X = np.round(rng.gamma(1.0, 1.0, (40, 30)) @ bumps * 100 + rng.gamma(1.0, 3.0, (40, 400)))
+    y = (rng.random(40) < 0.45).astype(int)
+    X[y == 1] += np.round(5 * bumps[0])
+    problem = build(X, y, L1(), share=1e-3, loss="squared_hinge")
+    assert BlockNewton().solve(problem, None, Control(tol=1e-4)).converged
