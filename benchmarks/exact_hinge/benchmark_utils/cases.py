@@ -143,9 +143,9 @@ def load(name):
     return X, np.unique(y, return_inverse=True)[1].astype(np.int32)
 
 
-def _cases(name, data, penalty, lams, baseline, ratio, fbpd_ratio):
+def _cases(name, data, penalty, lams, baseline, ratio, fbpd_ratio, solver="interior_point"):
     for lam in lams:
-        yield Case(f"{name}_{lam:g}", data, penalty, lam, baseline, ratio, fbpd_ratio)
+        yield Case(f"{name}_{lam:g}", data, penalty, lam, baseline, ratio, fbpd_ratio, solver)
 
 
 def _all_cases():
@@ -168,7 +168,7 @@ def _all_cases():
         yield from _cases(f"mnist_{name}", "mnist_100", penalty, (1, 10), baseline, 20, 100)
     yield from _cases("arcene_l1", "arcene", L1(), (0.1, 1), "highs", 50, None)
     for data in ("news20_100", "news20_200"):
-        yield from _cases(f"{data}_rows", data, GroupL2(), (10, 1), "clarabel", 50, 100)
+        yield from _cases(f"{data}_rows", data, GroupL2(), (10, 1), "clarabel", 50, 100, "auto")
     yield from _cases("simulated_l1", "simulated", L1(), (1,), "highs", 1, 1)
     yield from _cases("simulated_rows", "simulated", GroupL2(), (1,), "clarabel", 1, 1)
 
@@ -179,8 +179,7 @@ def _text():
     for tol in (1e-3, 1e-6):
         for lam in (1, 3, 10):
             name = f"many_news20_1000_rows_{tol:.0e}_{lam:g}"
-            solver = "sdca" if tol > 1e-5 else "auto"
-            yield Case(name, "news20_1000", rows, lam, "clarabel", 50, 100, solver, tol)
+            yield Case(name, "news20_1000", rows, lam, "clarabel", 50, 100, "auto", tol)
     for tol, ratio in ((1e-3, 50), (1e-5, None)):
         for lam in (0.1, 0.3, 1):
             name = f"many_news20_full_rows_{tol:.0e}_{lam:g}"
@@ -196,7 +195,7 @@ def _many_samples():
     for lam in (0.01, 0.1):
         for tol, ratio in ((1e-3, 50), (1e-6, None)):
             name = f"many_mnist_5000_l1_{tol:.0e}_{lam:g}"
-            yield Case(name, "mnist_5000", L1(), lam, None, None, ratio, "newton", tol)
+            yield Case(name, "mnist_5000", L1(), lam, None, None, ratio, "auto", tol)
     for tol, lam in ((1e-3, 0.01), (1e-4, 0.01), (1e-3, 0.1)):
         name = f"many_mnist_60000_l1_{tol:.0e}_{lam:g}"
         yield Case(name, "mnist_60000", L1(), lam, None, None, None, "newton", tol)

@@ -52,23 +52,29 @@ class Rule(NamedTuple):
     why: str
 
 
-# Measured (benchmarks/auto.py, processor seconds to 1e-4 and 1e-6): with 38 to 400 dense samples
+# Measured (benchmarks/auto.py and ratios.py, processor seconds): with 38 to 400 dense samples
 # interior_point is the fastest and does not stall. On digits (1797 x 64, K = 10) newton, begun by
-# sdca, takes a tenth of its time at alpha = 1/n and three quarters at alpha = 1/(30 n). On texts
-# sdca is the fastest to 1e-4, and with squared penalties to 1e-6. With norms its last digits are
-# slow or out of reach, and newton takes them in a few dozen steps (1000 newsgroup articles, joint
-# l1/l2, to 1e-6: 3, 7 and 4 s at alpha = 1/n, 1/(3 n) and 1/(10 n)). With all 11314 articles it did
-# not end its first subproblem within minutes, so there sdca goes on for as long as it can, as it
-# does where no last digits are asked for (a path of 100 alphas to 1e-4 took three times as long
-# when newton ended every point).
+# sdca, takes a tenth of its time at alpha = 1/n and three quarters at alpha = 1/(30 n). On 5000 raw
+# digits with l1 sdca takes a third of newton's time to 1e-3, and newton begun there half to three
+# quarters of what it takes from 1e-2 (to 1e-6: 2.7 instead of 3.4 and 8.9 instead of 17 s).
+#
+# On texts sdca is the fastest to 1e-4, with squared penalties and Euclidean norms to 1e-6 (1000
+# newsgroup articles, joint l1/l2, alpha = 1/(3 n) and 1/(10 n): 1.4 and 1.6 s, with newton from
+# 1e-4 on 3.8 and 3.0; at alpha = 1/n 4.7 and 2.7). With polyhedral norms its last digits are slow,
+# and newton takes them where it can: with all 11314 articles it did not end its first subproblem
+# within minutes. Of 100 articles interior_point finds the last digits sooner (0.24 and 0.09 s
+# against 0.31 and 0.24), of 200 no more (1.2 and 0.5 against 0.4 and 0.1).
 MANY_SAMPLES = 500
-MANY_TEXTS = 50
+MANY_TEXTS, MANY_TEXTS_FOR_LAST_DIGITS = 50, 150
 TOO_MANY_TEXTS_FOR_NEWTON = 3000
 LAST_DIGITS = 1e-5
 
 
-def _many_texts(problem: Problem) -> bool:
-    return problem.design.is_sparse and problem.n > MANY_TEXTS
+def _many_texts(problem: Problem, control: Control) -> bool:
+    last = problem.penalty.is_norm and control.tol < LAST_DIGITS
+    return problem.design.is_sparse and problem.n > (
+        MANY_TEXTS_FOR_LAST_DIGITS if last else MANY_TEXTS
+    )
 
 
 # Read from the top: the first rule that applies wins, with those of its solvers that can solve the
@@ -83,20 +89,20 @@ AUTO: tuple[Rule, ...] = (
     Rule(
         (("sdca", 1e-4), "newton", "interior_point"),
         lambda problem, control: (
-            _many_texts(problem)
-            and problem.penalty.is_norm
+            _many_texts(problem, control)
+            and problem.penalty.kind in ("l1", "l1/linf")
             and problem.n <= TOO_MANY_TEXTS_FOR_NEWTON
             and control.tol < LAST_DIGITS
         ),
-        "a sweep costs as much as the non-zeros, but the last digits take many",
+        "a sweep costs as much as the non-zeros, but the last digits of polyhedra take many",
     ),
     Rule(
         ("sdca", "newton", "interior_point"),
-        lambda problem, control: _many_texts(problem),
-        "a sweep costs as much as the non-zeros, and few digits take few",
+        _many_texts,
+        "a sweep costs as much as the non-zeros",
     ),
     Rule(
-        (("sdca", 1e-2), "newton", "interior_point"),
+        (("sdca", 1e-3), "newton", "interior_point"),
         lambda problem, control: problem.n > MANY_SAMPLES,
         "cheap sweeps first, then systems of the size of the active coefficients",
     ),
