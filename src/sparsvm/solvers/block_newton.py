@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from sparsvm.problem import Control, History, Problem, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.native import undivided_arguments
 from sparsvm.solvers.progress import progress
+from sparsvm.solvers.sample_space import fits_sample_space, newton_in_sample_space
 from sparsvm.solvers.threads import blas_threads
 
 
@@ -36,7 +38,8 @@ class BlockNewton(Solver):
     each active feature, the conjugate gradients are preconditioned with the factorised Gram matrix
     of these features, otherwise with the diagonal. Far below the alpha at which coefficients
     appear, and with more features to choose from than samples, a few larger alphas are solved
-    roughly first.
+    roughly first. With l2 and fewer samples than features, up to 1500 of them times classes, all of
+    this gives way to Newton steps on as many rotated features as there are samples.
 
     Memory besides the data: their columns (sparse data by rows, or dense data), 32 bytes per sample
     and class, 16 per feature and class (8 of them the result), the entries of the active features
@@ -67,6 +70,11 @@ class BlockNewton(Solver):
         began = time.perf_counter()
         limit = self.max_iter if control.max_iter is None else control.max_iter
         best, histories, done, sharper = None, [], 0, 0.7
+        if fits_sample_space(problem):
+            best = self._by_samples(problem, start, control, limit, began)
+            done, start = best.n_iter, Start(best.coef, best.intercept, best.dual)
+            if best.converged or done >= limit:
+                return best
         weights, intercept = _point(problem, start)
         with blas_threads(control.n_jobs or 1):
             while True:
@@ -96,6 +104,28 @@ class BlockNewton(Solver):
                     break
         return best
 
+    def _by_samples(
+        self, problem: Problem, start: Start | None, control: Control, limit: int, began: float
+    ) -> Solution:
+        with blas_threads(control.n_jobs or 1):
+            coef, intercept, steps = newton_in_sample_space(
+                problem, start, 1e-2 * control.tol, limit
+            )
+        solution = self._certify(
+            problem, np.ascontiguousarray(coef.T), intercept, control, steps, limit, began, []
+        )
+        record = (
+            steps,
+            solution.seconds,
+            solution.objective,
+            solution.gap,
+            int(np.count_nonzero(coef)),
+        )
+        report = progress(self.name, control)
+        if report is not None:
+            report(*record)
+        return replace(solution, history=History.of([record]))
+
     def _certify(
         self,
         problem: Problem,
@@ -121,7 +151,7 @@ class BlockNewton(Solver):
             tol=control.tol,
             n_iter=done,
             seconds=time.perf_counter() - began,
-            history=_joined(histories),
+            history=_joined(histories) if histories else History.empty(),
             solver=self.name,
             status_if_not="max_iter" if done >= limit else "stalled",
         )
