@@ -53,8 +53,8 @@ class Sdca {
     choose_reading();
   }
 
-  /// W (d x outputs, or null for 0), b and Y (n x K, in units of alpha). Without Y a spread over the classes; with
-  /// l2 all mass on the true ones, whose W is 0: spread masses take long to gather again.
+  /// W (d x outputs, or null for 0), b and Y (n x K, in units of alpha). Without Y a spread over the
+  /// classes; with l2 all mass on the true ones, whose W is 0: spread masses take long to gather.
   void start(const double* W, const double* b, const double* Y) {
     used_.clear();
     used_weights_.clear();
