@@ -10,7 +10,7 @@
 //
 // with q_i = Σ_j γ_j x_ij² + σ_b; see sdca_features.hpp for V, W(V) and γ. After a few sweeps the
 // centre moves to (W, b). Samples that do not move are visited more and more rarely. Features are a
-// working set, priced with the whole G = XᵀỸ from time to time (sdca_pricing.hpp).
+// working set, priced with the whole G = XᵀỸ from time to time (sdca_working_set.hpp).
 #pragma once
 
 #include <algorithm>
@@ -21,33 +21,10 @@
 #include <vector>
 
 #include "sdca_features.hpp"
+#include "sdca_problem.hpp"
 #include "sdca_rows.hpp"
 
 namespace sparsvm {
-
-/// What is to be solved; the pointers must outlive the solver.
-struct SdcaProblem {
-  const Design* design;
-  const int32_t* y;            // n class numbers
-  const double* lambda;        // n positive masses, in units of alpha
-  const double* cost;          // K x K margins, row = true class
-  const double* margin_scale;  // n factors of the margins, or null
-  int64_t classes;
-  bool intercept;
-  const double* tilt;  // d x outputs, or null
-  SdcaPenalty penalty;
-
-  int64_t outputs() const { return classes == 2 ? 1 : classes; }
-  double margin(int64_t i, int64_t k) const {
-    const double m = cost[y[i] * classes + k];
-    return margin_scale ? margin_scale[i] * m : m;
-  }
-};
-
-struct SdcaOptions {
-  double relaxation = 1.7;  // ρ: up to 2 every update still ascends
-  int sweeps = 2;           // per proximal step
-};
 
 /// The duals and what one sweep over the samples does to them and to the features.
 class SdcaSamples {

@@ -21,36 +21,19 @@
 #include "design.hpp"
 #include "prox.hpp"
 #include "sdca_entries.hpp"
+#include "sdca_groups.hpp"
 #include "sdca_kernels.hpp"
+#include "sdca_map.hpp"
 #include "sdca_penalty.hpp"
 #include "sdca_rows.hpp"
 
 namespace sparsvm {
 
-/// How W(V) separates: by entries, which may be scaled only, by rows of one feature and all outputs,
-/// or by wider groups.
-enum class SdcaMap { linear, entries, rows_l2, rows_sparse, rows_linf, groups };
-
 class SdcaFeatures {
  public:
-  explicit SdcaFeatures(const SdcaPenalty& penalty) : penalty_(penalty), K_(penalty.outputs) {
-    if (!penalty.grouped()) {
-      if (penalty.ratio() == 0.0) map_ = SdcaMap::linear;
-      return;
-    }
-    std::vector<int32_t> count(static_cast<std::size_t>(penalty.n_groups), 0);
-    bool single = true;
-    for (int64_t j = 0; j < penalty.d; ++j) single = ++count[penalty.groups[j]] <= 1 && single;
-    if (!single) {
-      map_ = SdcaMap::groups;
-    } else if (!penalty.per_class && K_ > 1) {
-      map_ = penalty.kind == PenaltyKind::group_l2     ? SdcaMap::rows_l2
-             : penalty.kind == PenaltyKind::group_linf ? SdcaMap::rows_linf
-                                                       : SdcaMap::rows_sparse;
-    } else {
-      absolute_ = true;  // groups of one entry: every norm is the absolute value
-    }
-  }
+  explicit SdcaFeatures(const SdcaPenalty& penalty)
+      : penalty_(penalty), K_(penalty.outputs), map_(sdca_map(penalty)),
+        absolute_(penalty.grouped() && map_ == SdcaMap::entries) {}
 
   SdcaMap map() const { return map_; }
   bool linear() const { return map_ == SdcaMap::linear; }
@@ -86,7 +69,7 @@ class SdcaFeatures {
     scratch_.reserve(K_);
     row_.resize(size(K_));
     entries_.clear();
-    if (map_ == SdcaMap::groups) reset_groups();
+    if (map_ == SdcaMap::groups) groups_.take(features_, penalty_);
   }
 
   /// Whether single entries of a feature can be left out.
@@ -162,7 +145,7 @@ class SdcaFeatures {
       }
       size_[j] = map_ == SdcaMap::rows_l2 ? squares : map_ == SdcaMap::rows_linf ? sum : most;
     }
-    std::fill(stale_.begin(), stale_.end(), static_cast<unsigned char>(1));
+    groups_.touch();
   }
 
   /// Bring the rows of the linear case near.
@@ -217,7 +200,7 @@ class SdcaFeatures {
                                               moved, n_moved);
     }
     if (map_ == SdcaMap::groups)
-      for (int64_t e = 0; e < row.count; ++e) stale_[group_[row.index[e]]] = 1;
+      for (int64_t e = 0; e < row.count; ++e) groups_.touch(row.index[e]);
   }
   template <typename T>
   void scatter(const EntryRow<T>& row, const double* delta, const int32_t* moved, int64_t n_moved) {
@@ -242,8 +225,7 @@ class SdcaFeatures {
     if (linear()) return 0.0;
     if (by_entries()) return entries_.advance(center_.data());
     // The weights of a group belong to the V before any of it moves.
-    for (int64_t g = 0; g + 1 < std::ssize(first_); ++g)
-      if (stale_[g]) evaluate_group(g);
+    if (map_ == SdcaMap::groups) groups_.evaluate(state());
     double change = 0.0;
     for (int64_t j = 0; j < m_; ++j) {
       const double* w = weights_of(j);
@@ -279,35 +261,13 @@ class SdcaFeatures {
 
   /// g at the centre.
   double penalty() const {
-    double absolute = 0.0, squares = 0.0, norms = 0.0;
-    const double ratio = absolute_ ? 1.0 : penalty_.ratio();
-    std::vector<double> per_group(first_.empty() ? 0 : (first_.size() - 1) * size(copies()), 0.0);
-    for (int64_t j = 0; j < m_; ++j) {
-      const double omega = penalty_.omega[features_[j]];
-      double row = 0.0;
-      for (int64_t k = 0; k < K_; ++k) {
-        const double z = omega * std::abs(center_[j * K_ + k]);
-        absolute += z;
-        squares += z * z;
-        row = linf() ? std::max(row, z) : row + z * z;
-        if (map_ == SdcaMap::groups) {
-          double& total = per_group[group_[j] * copies() + (copies() > 1 ? k : 0)];
-          total = linf() ? std::max(total, z) : total + z * z;
-        }
-      }
-      if (map_ != SdcaMap::groups) norms += linf() ? row : std::sqrt(row);
-    }
-    for (const double total : per_group) norms += linf() ? total : std::sqrt(total);
-    if (!penalty_.grouped() || absolute_) {
-      return ratio * absolute + 0.5 * (absolute_ ? 0.0 : penalty_.quad()) * squares;
-    }
-    return ratio * absolute + (1.0 - ratio) * norms;
+    if (absolute_) return sdca_absolute(penalty_, features_, center_.data());
+    return sdca_value(penalty_, features_, center_.data());
   }
 
  private:
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
-  bool linf() const { return penalty_.kind == PenaltyKind::group_linf; }
-  int64_t copies() const { return penalty_.per_class ? K_ : 1; }
+  SdcaState state() const { return {V_.data(), gain_.data(), level_.data()}; }
 
   double largest(const double* v) const {
     double most = 0.0;
@@ -386,12 +346,12 @@ class SdcaFeatures {
   double gather_groups(const T* x, const int32_t* index, int64_t count, double* s) {
     double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
-      const int64_t j = index[e], g = group_[j];
-      if (stale_[g]) evaluate_group(g);
-      if (!alive_[g]) continue;
+      const int64_t j = index[e];
+      groups_.evaluate(j, state());
+      if (!groups_.alive(j)) continue;
       const double weight = static_cast<double>(x[e]);
       curvature += weight * weight * gain_[j];
-      const double* w = cached_.data() + j * K_;
+      const double* w = groups_.weights(j);
       for (int64_t k = 0; k < K_; ++k) s[k] += weight * w[k];
     }
     return curvature;
@@ -400,8 +360,8 @@ class SdcaFeatures {
   /// W_j at the present V; valid until the next call.
   const double* weights_of(int64_t j) {
     if (map_ == SdcaMap::groups) {
-      if (stale_[group_[j]]) evaluate_group(group_[j]);
-      return cached_.data() + j * K_;
+      groups_.evaluate(j, state());
+      return groups_.weights(j);
     }
     shrink_row(j, row_.data());
     for (int64_t k = 0; k < K_; ++k) row_[k] = gain_[j] * row_[k] + 0.0;
@@ -410,105 +370,24 @@ class SdcaFeatures {
 
   /// V_j shrunk at its level, without the gain.
   void shrink_row(int64_t j, double* out) {
-    const double* v = V_.data() + j * K_;
-    const double level = level_[j];
-    switch (map_) {
-      case SdcaMap::rows_linf: prox_group_linf(v, K_, level, out, scratch_); return;
-      case SdcaMap::rows_sparse: {
-        const double ratio = penalty_.l1_ratio;
-        for (int64_t k = 0; k < K_; ++k) out[k] = soft(v[k], ratio * level);
-        prox_group_l2(out, K_, (1.0 - ratio) * level, out);
-        return;
-      }
-      case SdcaMap::rows_l2: prox_group_l2(v, K_, level, out); return;
-      default:
-        for (int64_t k = 0; k < K_; ++k) out[k] = soft(v[k], level);
-    }
-  }
-
-  /// Number the groups among the features.
-  void reset_groups() {
-    std::vector<int32_t> number(size(penalty_.n_groups), -1);
-    std::vector<int64_t> sizes;
-    group_.resize(size(m_));
-    for (int64_t j = 0; j < m_; ++j) {
-      int32_t& known = number[penalty_.groups[features_[j]]];
-      if (known < 0) {
-        group_[j] = known = static_cast<int32_t>(sizes.size());
-        sizes.push_back(1);
-      } else {
-        ++sizes[group_[j] = known];
-      }
-    }
-    first_.assign(sizes.size() + 1, 0);
-    int64_t widest = 0;
-    for (std::size_t g = 0; g < sizes.size(); ++g) {
-      first_[g + 1] = first_[g] + sizes[g];
-      widest = std::max(widest, sizes[g]);
-    }
-    members_.resize(size(m_));
-    std::vector<int64_t> next(first_.begin(), first_.end() - 1);
-    for (int64_t j = 0; j < m_; ++j) members_[next[group_[j]]++] = static_cast<int32_t>(j);
-    stale_.assign(sizes.size(), 1);
-    alive_.assign(sizes.size(), 0);
-    cached_.assign(size(m_ * K_), 0.0);
-    gathered_.resize(size(widest * K_));
-    scratch_.reserve(widest * K_);
-  }
-
-  /// cached = W on one group: unweighted shrinking of V/ω, times gain · ω.
-  void evaluate_group(int64_t g) {
-    stale_[g] = 0;
-    alive_[g] = 0;
-    const int64_t from = first_[g], to = first_[g + 1];
-    const int64_t width = penalty_.per_class ? 1 : K_;
-    for (int64_t c = 0; c < copies(); ++c) {
-      double* at = gathered_.data();
-      for (int64_t i = from; i < to; ++i) {
-        const int64_t j = members_[i];
-        const double scale = 1.0 / level_[j];
-        for (int64_t k = 0; k < width; ++k) *at++ = scale * V_[j * K_ + c + k];
-      }
-      shrink_group(gathered_.data(), (to - from) * width);
-      at = gathered_.data();
-      for (int64_t i = from; i < to; ++i) {
-        const int64_t j = members_[i];
-        const double scale = gain_[j] * level_[j];
-        for (int64_t k = 0; k < width; ++k, ++at) {
-          cached_[j * K_ + c + k] = scale * *at + 0.0;
-          if (*at != 0.0) alive_[g] = 1;
-        }
-      }
-    }
-  }
-
-  void shrink_group(double* u, int64_t n) {
-    switch (penalty_.kind) {
-      case PenaltyKind::group_linf: return prox_group_linf(u, n, 1.0, u, scratch_);
-      case PenaltyKind::sparse_group:
-        for (int64_t k = 0; k < n; ++k) u[k] = soft(u[k], penalty_.l1_ratio);
-        return prox_group_l2(u, n, 1.0 - penalty_.l1_ratio, u);
-      default: return prox_group_l2(u, n, 1.0, u);
-    }
+    sdca_shrink(map_, penalty_.l1_ratio, V_.data() + j * K_, K_, level_[j], out, scratch_);
   }
 
   SdcaPenalty penalty_;
   int64_t K_, m_ = 0;
-  SdcaMap map_ = SdcaMap::entries;
-  bool absolute_ = false;
+  SdcaMap map_;
+  bool absolute_;         // groups of one entry
   bool uniform_ = false;  // all gains are the same
   int64_t averaged_ = 0;  // steps in the mean of the linear case
   std::vector<int32_t> features_;
   std::vector<double> V_, center_;             // m x outputs
   std::vector<double> gain_, anchor_, level_;  // m
   std::vector<double> size_;                   // m: what tells that a row is zero
-  std::vector<int32_t> group_, members_;       // groups: of each feature; by group
-  std::vector<int64_t> first_;
-  std::vector<unsigned char> stale_, alive_;
-  std::vector<double> cached_, gathered_, row_;
+  std::vector<double> row_;
   std::vector<int32_t> rows_;  // of one sample: the rows that do not vanish, their factors, levels
   std::vector<double> weights_, levels_;
   ProxScratch scratch_;
+  SdcaGroups groups_;    // empty where features are on their own
   SdcaEntries entries_;  // empty where whole features take part
 };
 

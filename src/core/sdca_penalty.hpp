@@ -1,7 +1,10 @@
 // The penalty of dual coordinate ascent.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "penalty_kind.hpp"
 
@@ -38,5 +41,50 @@ struct SdcaPenalty {
     }
   }
 };
+
+/// Σ_j ω_j‖W_j‖₁ with W (m x outputs) on the listed features.
+inline double sdca_absolute(const SdcaPenalty& penalty, const std::vector<int32_t>& features,
+                            const double* W) {
+  double sum = 0.0;
+  for (const int32_t j : features)
+    for (int64_t k = 0; k < penalty.outputs; ++k) sum += penalty.omega[j] * std::abs(*W++);
+  return sum;
+}
+
+/// The norms of ω∘W (m x outputs), summed over the groups.
+inline double sdca_group_norms(const SdcaPenalty& penalty, const std::vector<int32_t>& features,
+                               const double* W) {
+  const bool linf = penalty.kind == PenaltyKind::group_linf;
+  const int64_t copies = penalty.per_class ? penalty.outputs : 1;
+  std::vector<double> groups(static_cast<std::size_t>(penalty.n_groups * copies), 0.0);
+  for (const int32_t j : features) {
+    for (int64_t k = 0; k < penalty.outputs; ++k) {
+      const double z = penalty.omega[j] * std::abs(*W++);
+      double& total = groups[penalty.groups[j] * copies + (copies > 1 ? k : 0)];
+      total = linf ? std::max(total, z) : total + z * z;
+    }
+  }
+  double norms = 0.0;
+  for (const double total : groups) norms += linf ? total : std::sqrt(total);
+  return norms;
+}
+
+/// The penalty of W (m x outputs) on the listed features.
+inline double sdca_value(const SdcaPenalty& penalty, const std::vector<int32_t>& features,
+                         const double* W) {
+  const double absolute = sdca_absolute(penalty, features, W);
+  if (penalty.grouped()) {
+    return penalty.ratio() * absolute +
+           (1.0 - penalty.ratio()) * sdca_group_norms(penalty, features, W);
+  }
+  double squares = 0.0;
+  for (const int32_t j : features) {
+    for (int64_t k = 0; k < penalty.outputs; ++k) {
+      const double z = penalty.omega[j] * *W++;
+      squares += z * z;
+    }
+  }
+  return penalty.ratio() * absolute + 0.5 * penalty.quad() * squares;
+}
 
 }  // namespace sparsvm

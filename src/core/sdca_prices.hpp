@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "penalty_layout.hpp"
-#include "sdca.hpp"
+#include "sdca_problem.hpp"
 
 namespace sparsvm {
 

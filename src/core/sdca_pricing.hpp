@@ -1,4 +1,4 @@
-// The choice of the working set by the prices of all features, and the driver of sdca.hpp.
+// The driver of sdca.hpp: proximal steps, looks at the whole problem, a new working set.
 #pragma once
 
 #include <algorithm>
@@ -9,38 +9,12 @@
 
 #include "monitor.hpp"
 #include "sdca.hpp"
+#include "sdca_balance.hpp"
 #include "sdca_prices.hpp"
+#include "sdca_values.hpp"
+#include "sdca_working_set.hpp"
 
 namespace sparsvm {
-
-/// What a look at the whole problem found, in units of alpha.
-struct SdcaValues {
-  double objective = INFINITY, dual = -INFINITY;
-  double samples = 0.0;    // λ max(S + r) − ⟨Y, S + r⟩: what the sweeps have left
-  double scaling = 0.0;    // what making the dual feasible costs, within the working set
-  double features = 0.0;   // ⟨centre's last move, W⟩: what the proximal steps have left
-  double intercept = 0.0;  // the same of the intercept
-  double norm = 0.0;       // the largest dual norm of all groups
-  double gap() const { return objective - dual; }
-};
-
-/// Doubles or halves a proximal parameter where sweeps and proximal steps are unequally far from
-/// done. Every change of direction makes the next one harder: the estimates are noisy, and every
-/// change costs some sweeps.
-class SdcaBalance {
- public:
-  double factor(double sweeps, double steps) {
-    const int direction = sweeps > threshold_ * steps ? -1 : steps > threshold_ * sweeps ? 1 : 0;
-    if (direction == 0) return 1.0;
-    if (direction == -last_) threshold_ = std::min(1.5 * threshold_, 16.0);
-    last_ = direction;
-    return direction > 0 ? 2.0 : 0.5;
-  }
-
- private:
-  double threshold_ = 2.0;
-  int last_ = 0;
-};
 
 class Sdca {
  public:
@@ -48,6 +22,7 @@ class Sdca {
       : problem_(problem), options_(options), n_(problem.design->n()), d_(problem.design->d()),
         K_(problem.classes), outputs_(problem.outputs()), features_(problem.penalty),
         samples_(problem_, features_, options), prices_(problem),
+        working_set_(problem_, features_, prices_), costs_(problem_, features_, samples_, prices_),
         intercept_(static_cast<std::size_t>(outputs_)) {
     inner_ = options.sweeps;
     choose_reading();
@@ -57,9 +32,8 @@ class Sdca {
   /// classes; with l2 all mass on the true ones, whose W is 0: spread masses take long to gather.
   void start(const double* W, const double* b, const double* Y) {
     used_.clear();
-    used_weights_.clear();
     for (int64_t j = 0; W && j < d_; ++j)
-      if (!detail::all_zero(W + j * outputs_, outputs_)) remember(j, W + j * outputs_);
+      if (!detail::all_zero(W + j * outputs_, outputs_)) used_.add(j, W + j * outputs_, outputs_);
     intercept_.assign(b, b + outputs_);
     samples_.set_anchor(intercept_);
     if (Y) {
@@ -129,7 +103,7 @@ class Sdca {
               rows[a * static_cast<std::size_t>(outputs_) + static_cast<std::size_t>(k)];
     };
     if (features_.linear()) return put(features_.features(), features_.center());
-    put(used_, used_weights_);
+    put(used_.features, used_.weights);
   }
 
  private:
@@ -161,14 +135,6 @@ class Sdca {
 
   bool norm_penalty() const { return problem_.penalty.quad() == 0.0; }
   double omega(int64_t j) const { return problem_.penalty.omega[j]; }
-
-  void remember(int64_t j, const double* w) {
-    used_.push_back(static_cast<int32_t>(j));
-    used_weights_.insert(used_weights_.end(), w, w + outputs_);
-  }
-  const double* weights_of(std::size_t a) const {
-    return used_weights_.data() + static_cast<int64_t>(a) * outputs_;
-  }
 
   /// Dense data of which at most half is not zero are read compressed.
   void choose_reading() {
@@ -233,83 +199,13 @@ class Sdca {
     return pull;
   }
 
-  /// Used ∪ tight ∪ the best of the rest: at least 200, n/20 and twice the used features.
-  std::vector<int32_t> working_features() const {
-    std::vector<int32_t> out;
-    if (!prices_.selects()) {
-      out.resize(static_cast<std::size_t>(d_));
-      std::iota(out.begin(), out.end(), 0);
-      return out;
-    }
-    const std::vector<double>& norms = prices_.norms();
-    std::vector<unsigned char> take(norms.size(), 0);
-    std::vector<int64_t> width(norms.size(), 0);
-    for (int64_t j = 0; j < d_; ++j) ++width[prices_.unit_of(j)];
-    for (const int32_t j : used_) take[prices_.unit_of(j)] = 1;
-    for (std::size_t u = 0; u < take.size(); ++u)
-      if (norms[u] >= 0.999 && norms[u] <= 1.001) take[u] = 1;
-    std::vector<int32_t> rest;
-    for (std::size_t u = 0; u < take.size(); ++u)
-      if (!take[u] && width[u] > 0) rest.push_back(static_cast<int32_t>(u));
-    std::stable_sort(rest.begin(), rest.end(),
-                     [&](int32_t a, int32_t b) { return norms[a] > norms[b]; });
-    int64_t room = std::max({int64_t{200}, n_ / 20, 2 * std::ssize(used_)});
-    for (const int32_t u : rest) {
-      if (room <= 0) break;
-      take[u] = 1;
-      room -= width[u];
-    }
-    for (int64_t j = 0; j < d_; ++j)
-      if (take[prices_.unit_of(j)]) out.push_back(static_cast<int32_t>(j));
-    return out;
-  }
-
-  /// Of the listed features with centre C the entries that are used or tight (`needed`, numbered
-  /// among all) and the best of the rest; nothing where that would not save two thirds of them.
-  EntryList working_entries(const std::vector<int32_t>& features, const std::vector<double>& center,
-                            std::vector<int64_t>& needed) {
-    if (!features_.separates() || !(problem_.design->sparse() || compress_)) return {};
-    const std::vector<double> pull = pull_of(features);
-    std::vector<std::pair<double, int32_t>> rest;
-    std::vector<unsigned char> take(pull.size(), 0);
-    int64_t used = 0, room = std::max<int64_t>(200, n_ / 20);
-    for (int64_t e = 0; e < std::ssize(pull); ++e) {
-      const double price = std::abs(pull[e]) / omega(features[e / outputs_]);
-      used += center[e] != 0.0;
-      take[e] = center[e] != 0.0 || price >= 0.999 * problem_.penalty.ratio();
-      if (!take[e]) {
-        rest.emplace_back(-price, static_cast<int32_t>(e));
-      } else {
-        needed.push_back(features[e / outputs_] * outputs_ + e % outputs_);
-      }
-    }
-    room = std::min(std::max(room, used / 2), std::ssize(rest));
-    std::nth_element(rest.begin(), rest.begin() + room, rest.end());
-    for (int64_t r = 0; r < room; ++r) take[rest[r].second] = 1;
-    const int64_t count = std::count(take.begin(), take.end(), 1);
-    if (3 * count > std::ssize(take)) return {};
-    return listed(take);
-  }
-
-  /// Flags of m x outputs entries as a list by outputs.
-  EntryList listed(const std::vector<unsigned char>& take) const {
-    EntryList list;
-    list.first.assign(1, 0);
-    for (int64_t k = 0; k < outputs_; ++k) {
-      for (int64_t e = k; e < std::ssize(take); e += outputs_)
-        if (take[e]) list.feature.push_back(static_cast<int32_t>(e / outputs_));
-      list.first.push_back(list.size());
-    }
-    return list;
-  }
-
   /// The first σ: single updates move a dual by its mass per unit of score. Too small a σ is soon
   /// doubled; from too large a one the first hundred sweeps come to nothing.
   void set_first_sigma() {
     if (features_.linear() && !problem_.intercept) return;
     double lambda = 0.0, squares = 0.0;
     for (int64_t i = 0; i < n_; ++i) lambda += problem_.lambda[i];
-    const std::vector<int32_t> features = working_features();
+    const std::vector<int32_t> features = working_set_.features(used_);
     std::vector<double> norm(static_cast<std::size_t>(d_));
     problem_.design->column_norms(norm.data());
     for (const int32_t j : features) squares += norm[j] * norm[j] / (omega(j) * omega(j));
@@ -324,28 +220,9 @@ class Sdca {
   /// part for good and no proximal term holds them, nothing has to be made anew after every look.
   bool current() const { return features_.linear() && features_.count() == d_ && looks_ % 16 != 0; }
 
-  /// The centre on the listed features, m x outputs.
   std::vector<double> center_of(const std::vector<int32_t>& list) const {
     if (features_.linear() && features_.count() == d_) return features_.center();
-    std::vector<double> center(list.size() * static_cast<std::size_t>(outputs_), 0.0);
-    std::vector<int32_t> place(static_cast<std::size_t>(d_), -1);
-    for (std::size_t a = 0; a < list.size(); ++a) place[list[a]] = static_cast<int32_t>(a);
-    for (std::size_t a = 0; a < used_.size(); ++a)
-      if (place[used_[a]] >= 0)
-        std::copy_n(weights_of(a), outputs_, center.data() + place[used_[a]] * outputs_);
-    return center;
-  }
-
-  /// Whether the present entries include the needed ones and are not far more than `wanted`: reading
-  /// the data for others takes as long as ten sweeps.
-  bool covers(const std::vector<int64_t>& needed, int64_t wanted) const {
-    const EntryList& list = features_.entries();
-    if (!features_.by_entries() || list.size() > 2 * wanted) return false;
-    std::vector<unsigned char> there(static_cast<std::size_t>(d_ * outputs_), 0);
-    for (int64_t k = 0; k < outputs_; ++k)
-      for (int64_t e = list.first[k]; e < list.first[k + 1]; ++e)
-        there[features_.features()[list.feature[e]] * outputs_ + k] = 1;
-    return std::all_of(needed.begin(), needed.end(), [&](int64_t e) { return there[e] != 0; });
+    return used_.center_of(list, d_, outputs_);
   }
 
   void rebuild() {
@@ -354,11 +231,13 @@ class Sdca {
       if (problem_.intercept) samples_.prepare(sigma_b_);
       return;
     }
-    std::vector<int32_t> list = working_features();
+    std::vector<int32_t> list = working_set_.features(used_);
     std::vector<double> center = center_of(list);
     std::vector<int64_t> needed;
-    EntryList entries = working_entries(list, center, needed);
-    if (!entries.first.empty() && covers(needed, entries.size())) {
+    EntryList entries;
+    if (features_.separates() && (problem_.design->sparse() || compress_))
+      entries = working_set_.entries(list, center, pull_of(list), needed);
+    if (!entries.first.empty() && working_set_.covers(needed, entries.size())) {
       list = features_.features();
       entries = features_.entries();
       center = center_of(list);
@@ -384,7 +263,6 @@ class Sdca {
         now.objective -=
             center[e] * problem_.tilt[features_.features()[e / outputs_] * outputs_ + e % outputs_];
     }
-    gain_.resize(static_cast<std::size_t>(n_));
     samples_.center_scores([&](int64_t i, const double* s) {
       const double* Y = samples_.dual().data() + i * K_;
       double best = -INFINITY, mean = 0.0, margin = 0.0;
@@ -398,19 +276,20 @@ class Sdca {
       const double slack = problem_.lambda[i] * best - mean;
       if (slack > 1e-9 * problem_.lambda[i]) samples_.wake(i);
       now.samples += slack;
-      gain_[i] = margin;
+      costs_.gain()[i] = margin;
     });
     ++looks_;
     if (!current()) price();
     now.norm = values_.norm;
-    const double gain = std::accumulate(gain_.begin(), gain_.end(), 0.0);
+    const double gain = std::accumulate(costs_.gain().begin(), costs_.gain().end(), 0.0);
     // How the dual norm answers to the intercept changes slowly, and costs a pass over the data.
-    if (problem_.intercept && looks_ % 4 == 1) leverage_ = leverage();
-    if (problem_.intercept) now.intercept = gain * imbalance() * leverage_;
+    if (problem_.intercept && looks_ % 4 == 1) leverage_ = costs_.leverage();
+    if (problem_.intercept) now.intercept = gain * costs_.imbalance() * leverage_;
     if (norm_penalty()) {
-      find_excess();
-      now.dual = gain - scaled_away(excess_);
-      now.scaling = scaled_away(excess_inside());
+      costs_.find_excess();
+      now.dual = gain - costs_.scaled_away(costs_.excess());
+      const auto pull = [&](const std::vector<int32_t>& features) { return pull_of(features); };
+      now.scaling = costs_.scaled_away(costs_.excess_inside(pull));
       now.features = std::abs(move_);
     } else {
       now.dual = gain - (features_.linear() ? features_.conjugate() : prices_.conjugate());
@@ -419,87 +298,15 @@ class Sdca {
     values_ = now;
   }
 
-  /// By how much the dual norm of each feature exceeds 1.
-  void find_excess() {
-    excess_.resize(static_cast<std::size_t>(d_));
-    for (int64_t j = 0; j < d_; ++j)
-      excess_[j] = std::max(prices_.norms()[prices_.unit_of(j)] - 1.0, 0.0);
-  }
-
-  /// The same within the working set.
-  std::vector<double> excess_inside() {
-    std::vector<double> inside(excess_.size(), 0.0);
-    const std::vector<int32_t>& features = features_.features();
-    if (!features_.by_entries()) {
-      for (const int32_t j : features) inside[j] = excess_[j];
-      return inside;
-    }
-    const std::vector<double> pull = pull_of(features);
-    const EntryList& list = features_.entries();
-    for (int64_t k = 0; k < outputs_; ++k) {
-      for (int64_t e = list.first[k]; e < list.first[k + 1]; ++e) {
-        const int32_t j = features[list.feature[e]];
-        const double price = std::abs(pull[list.feature[e] * outputs_ + k]) / omega(j);
-        inside[j] = std::max(inside[j], price - 1.0);
-      }
-    }
-    return inside;
-  }
-
-  /// What the dual loses when every sample is scaled by the worst of its features, as certificates
-  /// do it: of sparse samples a rare feature concerns few.
-  double scaled_away(const std::vector<double>& excess) const {
-    std::vector<double> beyond(static_cast<std::size_t>(n_));
-    problem_.design->largest_weights(excess.data(), beyond.data());
-    double lost = 0.0;
-    for (int64_t i = 0; i < n_; ++i) lost += gain_[i] * beyond[i] / (1.0 + beyond[i]);
-    return lost;
-  }
-
-  /// The largest relative difference between what flows into a class and out of it: balancing the
-  /// two scales the dual down by about as much.
-  double imbalance() const {
-    std::vector<double> into(static_cast<std::size_t>(K_), 0.0), out(into);
-    double total = 0.0, worst = 0.0;
-    for (int64_t i = 0; i < n_; ++i) {
-      for (int64_t k = 0; k < K_; ++k) {
-        if (k == problem_.y[i]) continue;
-        const double flow = samples_.dual()[i * K_ + k];
-        into[k] += flow;
-        out[problem_.y[i]] += flow;
-        total += flow;
-      }
-    }
-    for (int64_t k = 0; k < K_; ++k) {
-      const double flow = std::max(into[k] + out[k], 1e-3 * total);
-      if (flow > 0.0) worst = std::max(worst, std::abs(into[k] - out[k]) / flow);
-    }
-    return worst;
-  }
-
-  /// How much the dual norm may answer to a relative change of the flows of one class. The parts of
-  /// G that classes contribute cancel where a feature has a mean; balancing disturbs that.
-  double leverage() const {
-    if (!norm_penalty()) return 1.0;
-    std::vector<double> flow(static_cast<std::size_t>(n_)), G(static_cast<std::size_t>(d_));
-    for (int64_t i = 0; i < n_; ++i)
-      flow[i] = problem_.lambda[i] - samples_.dual()[i * K_ + problem_.y[i]];
-    problem_.design->transposed(flow.data(), 1, G.data());
-    double most = 0.0;
-    for (int64_t j = 0; j < d_; ++j) most = std::max(most, std::abs(G[j]) / omega(j));
-    return std::max(1.0, 2.0 * most / static_cast<double>(K_));
-  }
-
   void store_center() {
     intercept_ = samples_.mean();
     used_.clear();
-    used_weights_.clear();
     nonzeros_ = 0;
     const std::vector<double>& center = features_.center();
     for (int64_t a = 0; a < features_.count(); ++a) {
       const double* w = center.data() + a * outputs_;
       if (detail::all_zero(w, outputs_)) continue;
-      if (!features_.linear()) remember(features_.features()[a], w);
+      if (!features_.linear()) used_.add(features_.features()[a], w, outputs_);
       nonzeros_ += outputs_ - std::count(w, w + outputs_, 0.0);
     }
   }
@@ -520,12 +327,15 @@ class Sdca {
       samples_.be_careful();
     }
   }
+
   SdcaProblem problem_;
   SdcaOptions options_;
   int64_t n_, d_, K_, outputs_;
   SdcaFeatures features_;
   SdcaSamples samples_;
   SdcaPrices prices_;
+  SdcaWorkingSet working_set_;
+  SdcaCosts costs_;
   SdcaBalance balance_, balance_b_;
   bool compress_ = false, stale_ = false;
   double sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0, leverage_ = 1.0;
@@ -533,9 +343,7 @@ class Sdca {
   int64_t sweeps_ = 0, inner_ = 2, pause_ = 6, nonzeros_ = 0, looks_ = 0;
   int64_t last_look_ = 0, best_at_ = 0, adapted_ = 0;
   std::vector<double> intercept_;
-  std::vector<double> gain_, excess_;  // of the last look: Σ_k Y_ik r_ik; of features
-  std::vector<int32_t> used_;          // the features that are not zero at the centre,
-  std::vector<double> used_weights_;   // and their weights, outputs each
+  SdcaUsed used_;
   SdcaValues values_;
 };
 

@@ -1,0 +1,138 @@
+// Which features take part in dual coordinate ascent, and which of their entries.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "sdca_features.hpp"
+#include "sdca_prices.hpp"
+#include "sdca_problem.hpp"
+
+namespace sparsvm {
+
+/// The features that are not zero at the centre, and their weights, outputs each.
+struct SdcaUsed {
+  std::vector<int32_t> features;
+  std::vector<double> weights;
+
+  void clear() {
+    features.clear();
+    weights.clear();
+  }
+  void add(int64_t j, const double* w, int64_t outputs) {
+    features.push_back(static_cast<int32_t>(j));
+    weights.insert(weights.end(), w, w + outputs);
+  }
+  /// The centre on the listed features of d, m x outputs.
+  std::vector<double> center_of(const std::vector<int32_t>& list, int64_t d,
+                                int64_t outputs) const {
+    std::vector<double> center(list.size() * static_cast<std::size_t>(outputs), 0.0);
+    std::vector<int32_t> place(static_cast<std::size_t>(d), -1);
+    for (std::size_t a = 0; a < list.size(); ++a) place[list[a]] = static_cast<int32_t>(a);
+    for (int64_t a = 0; a < std::ssize(features); ++a)
+      if (place[features[a]] >= 0)
+        std::copy_n(weights.data() + a * outputs, outputs,
+                    center.data() + place[features[a]] * outputs);
+    return center;
+  }
+};
+
+/// Choices by the prices of the present dual.
+class SdcaWorkingSet {
+ public:
+  SdcaWorkingSet(const SdcaProblem& problem, const SdcaFeatures& features, const SdcaPrices& prices)
+      : problem_(problem), features_(features), prices_(prices), n_(problem.design->n()),
+        d_(problem.design->d()), outputs_(problem.outputs()) {}
+
+  /// Used ∪ tight ∪ the best of the rest: at least 200, n/20 and twice the used features.
+  std::vector<int32_t> features(const SdcaUsed& used) const {
+    std::vector<int32_t> out;
+    if (!prices_.selects()) {
+      out.resize(static_cast<std::size_t>(d_));
+      std::iota(out.begin(), out.end(), 0);
+      return out;
+    }
+    const std::vector<double>& norms = prices_.norms();
+    std::vector<unsigned char> take(norms.size(), 0);
+    std::vector<int64_t> width(norms.size(), 0);
+    for (int64_t j = 0; j < d_; ++j) ++width[prices_.unit_of(j)];
+    for (const int32_t j : used.features) take[prices_.unit_of(j)] = 1;
+    for (std::size_t u = 0; u < take.size(); ++u)
+      if (norms[u] >= 0.999 && norms[u] <= 1.001) take[u] = 1;
+    std::vector<int32_t> rest;
+    for (std::size_t u = 0; u < take.size(); ++u)
+      if (!take[u] && width[u] > 0) rest.push_back(static_cast<int32_t>(u));
+    std::stable_sort(rest.begin(), rest.end(),
+                     [&](int32_t a, int32_t b) { return norms[a] > norms[b]; });
+    int64_t room = std::max({int64_t{200}, n_ / 20, 2 * std::ssize(used.features)});
+    for (const int32_t u : rest) {
+      if (room <= 0) break;
+      take[u] = 1;
+      room -= width[u];
+    }
+    for (int64_t j = 0; j < d_; ++j)
+      if (take[prices_.unit_of(j)]) out.push_back(static_cast<int32_t>(j));
+    return out;
+  }
+
+  /// Of the listed features with centre C and pull T − XᵀỸ the entries that are used or tight (`needed`, numbered
+  /// among all) and the best of the rest; nothing where that would not save two thirds of them.
+  EntryList entries(const std::vector<int32_t>& features, const std::vector<double>& center,
+                    const std::vector<double>& pull, std::vector<int64_t>& needed) const {
+    std::vector<std::pair<double, int32_t>> rest;
+    std::vector<unsigned char> take(pull.size(), 0);
+    int64_t used = 0, room = std::max<int64_t>(200, n_ / 20);
+    for (int64_t e = 0; e < std::ssize(pull); ++e) {
+      const double price = std::abs(pull[e]) / problem_.penalty.omega[features[e / outputs_]];
+      used += center[e] != 0.0;
+      take[e] = center[e] != 0.0 || price >= 0.999 * problem_.penalty.ratio();
+      if (!take[e]) {
+        rest.emplace_back(-price, static_cast<int32_t>(e));
+      } else {
+        needed.push_back(features[e / outputs_] * outputs_ + e % outputs_);
+      }
+    }
+    room = std::min(std::max(room, used / 2), std::ssize(rest));
+    std::nth_element(rest.begin(), rest.begin() + room, rest.end());
+    for (int64_t r = 0; r < room; ++r) take[rest[r].second] = 1;
+    const int64_t count = std::count(take.begin(), take.end(), 1);
+    if (3 * count > std::ssize(take)) return {};
+    return listed(take);
+  }
+
+  /// Whether the present entries include the needed ones and are not far more than `wanted`: reading
+  /// the data for others takes as long as ten sweeps.
+  bool covers(const std::vector<int64_t>& needed, int64_t wanted) const {
+    const EntryList& list = features_.entries();
+    if (!features_.by_entries() || list.size() > 2 * wanted) return false;
+    std::vector<unsigned char> there(static_cast<std::size_t>(d_ * outputs_), 0);
+    for (int64_t k = 0; k < outputs_; ++k)
+      for (int64_t e = list.first[k]; e < list.first[k + 1]; ++e)
+        there[features_.features()[list.feature[e]] * outputs_ + k] = 1;
+    return std::all_of(needed.begin(), needed.end(), [&](int64_t e) { return there[e] != 0; });
+  }
+
+ private:
+  /// Flags of m x outputs entries as a list by outputs.
+  EntryList listed(const std::vector<unsigned char>& take) const {
+    EntryList list;
+    list.first.assign(1, 0);
+    for (int64_t k = 0; k < outputs_; ++k) {
+      for (int64_t e = k; e < std::ssize(take); e += outputs_)
+        if (take[e]) list.feature.push_back(static_cast<int32_t>(e / outputs_));
+      list.first.push_back(list.size());
+    }
+    return list;
+  }
+
+  const SdcaProblem& problem_;
+  const SdcaFeatures& features_;  // those that take part now
+  const SdcaPrices& prices_;
+  int64_t n_, d_, outputs_;
+};
+
+}  // namespace sparsvm
