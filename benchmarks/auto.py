@@ -26,7 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge
 from sparsvm.penalties import as_penalty
-from sparsvm.problem import Control, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Control
 from sparsvm.solvers import as_solver
 
 SOLVERS = ("interior_point", "sdca", "newton")

@@ -22,7 +22,7 @@ from exact_hinge.benchmark_utils.cases import CASES
 from threadpoolctl import threadpool_limits
 
 from sparsvm.constrained import ConstrainedProblem
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 from sparsvm.solvers import BudgetSearch, FBPDEpigraph, FBPDLinear
 from sparsvm.solvers.fbpd_budget import default_ratio
 from sparsvm.solvers.frontier_ends import zero_point

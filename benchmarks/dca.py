@@ -39,7 +39,8 @@ from sparsvm.datasets import load_arcene, load_dexter, load_dorothea, load_uci
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L0, L1, L2, CappedL1
-from sparsvm.problem import Control, History, Problem, Solution
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, History, Solution
 from sparsvm.solvers import DCA, InteriorPoint, Solver
 
 OBJECTIVES = {

@@ -24,7 +24,7 @@ import numpy as np
 from exact_hinge.benchmark_utils.cases import first_of_each, load, make_problem
 
 from sparsvm.penalties import L2, GroupL2
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 from sparsvm.solvers import SDCA
 
 clock = time.process_time

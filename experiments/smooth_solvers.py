@@ -22,7 +22,8 @@ from sparsvm.datasets import load_20newsgroups, load_mnist
 from sparsvm.design import make_design
 from sparsvm.losses import SquaredHinge
 from sparsvm.penalties import GroupL2
-from sparsvm.problem import Control, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Control
 from sparsvm.solvers import BCD, FISTA, FOBOS, SpaRSA, as_solver
 from sparsvm.solvers.fobos import choose_step
 

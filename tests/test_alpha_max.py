@@ -16,7 +16,7 @@ from sparsvm.largest_alpha import largest_alpha, quick_bound
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.path import alpha_max_bound
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
 NORMS = ("l1", "l1/l2", "l1/linf", "sparse_group", "elasticnet")

@@ -7,7 +7,7 @@ import problems
 from reference import oracles, smooth
 from reference.bcd import CyclicDescent
 from sparsvm import _core
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import BCD
 from sparsvm.solvers.smooth_reference import native_problem
 

@@ -12,7 +12,7 @@ from reference import proximal_gradient, smooth
 from sparsvm import _core
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.penalties import L0, L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import BlockNewton
 from sparsvm.solvers.native import undivided_arguments
 

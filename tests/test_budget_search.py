@@ -12,7 +12,7 @@ from reference.hierarchical import least_hinge_by_highs
 from sparsvm.constrained import FEASIBLE, ConstrainedProblem
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, L2, GroupL2, GroupLinf
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 from sparsvm.solvers import BudgetSearch, InteriorPoint, budget_search
 from sparsvm.solvers.budget_cone import by_cone_program
 from sparsvm.solvers.frontier_ends import Infeasible, least_hinge, zero_point

@@ -19,7 +19,8 @@ from sparsvm.design import make_design
 from sparsvm.dual_slope import largest_slope, slope
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L1, L2, CappedL1, as_penalty
-from sparsvm.problem import Control, History, Problem, Solution
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, History, Solution
 
 PER_FAMILY = 24
 EPS = np.finfo(float).eps

@@ -8,7 +8,7 @@ import pytest
 import hinge_cases as cases
 import problems
 from sparsvm.losses import Ramp
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import CuttingPlane, InteriorPoint, as_solver
 from sparsvm.solvers.simplex_qp import simplex_qp
 

@@ -12,7 +12,8 @@ from sparsvm import SparseSVC
 from sparsvm.dc import convex_relative, finite, tangent
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L0, L1, L2, CappedL1, ElasticNet, GroupL2, GroupLinf, SparseGroup
-from sparsvm.problem import Control, Problem, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import DCA, FBPD, InteriorPoint, Solver, resolve
 from sparsvm.solvers.base import Attempt
 from sparsvm.solvers.chain import Chain, Stage

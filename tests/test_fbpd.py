@@ -18,7 +18,8 @@ from sparsvm import _core
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import as_penalty
-from sparsvm.problem import Control, Problem, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import FBPD, as_solver, resolve
 from sparsvm.solvers.fbpd import step_sizes
 
@@ -312,7 +313,8 @@ import numpy as np
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1
-from sparsvm.problem import Control, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Control
 from sparsvm.solvers import FBPD
 
 rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from reference import fbpd_budget as reference
 from reference import oracles
 from sparsvm import ConstrainedSparseSVC, _core
 from sparsvm.constrained import ConstrainedProblem
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import BudgetSearch, FBPDEpigraph, FBPDLinear
 from sparsvm.solvers.frontier_ends import Infeasible
 

@@ -8,7 +8,7 @@ import pytest
 import problems
 from reference import oracles, smooth
 from sparsvm import _core
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.first_order import first_curvature
 from sparsvm.solvers.smooth_reference import (

@@ -10,7 +10,8 @@ from sparsvm import _core
 from sparsvm.design import make_design
 from sparsvm.losses import as_loss
 from sparsvm.penalties import L1
-from sparsvm.problem import Control, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Control
 from sparsvm.solvers import FOBOS
 from sparsvm.solvers.fobos import STEPS, _native, choose_step
 from sparsvm.solvers.smooth_reference import native_problem

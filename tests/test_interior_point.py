@@ -10,7 +10,7 @@ import problems
 from reference import oracles
 from sparsvm.losses import Ramp
 from sparsvm.penalties import CappedL1, ElasticNet, SparseGroup
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import InteriorPoint, as_solver, interior_point, resolve
 
 FAMILY_NAMES = [family.__name__ for family in problems.FAMILIES]

@@ -191,7 +191,7 @@ import sys
 import numpy as np
 from threadpoolctl import threadpool_info
 import hinge_cases as cases
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
 def threads():

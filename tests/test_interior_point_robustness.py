@@ -8,7 +8,7 @@ import pytest
 import hinge_cases as cases
 from reference import oracles
 from sparsvm.penalties import L1
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
 # NumPy's warnings about overflow or division count as failures.

@@ -7,7 +7,7 @@ import pytest
 
 import hinge_cases as cases
 from reference import oracles
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
 NAMES = [name for name in cases.PENALTIES if name != "l2"]

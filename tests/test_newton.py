@@ -9,7 +9,7 @@ import hinge_cases as cases
 import problems
 from sparsvm.losses import Ramp
 from sparsvm.penalties import CappedL1
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import InteriorPoint, Newton, as_solver
 
 FAMILY_NAMES = [family.__name__ for family in problems.FAMILIES]

@@ -13,8 +13,8 @@ from sparsvm.largest_alpha import largest_alpha
 from sparsvm.losses import Hinge
 from sparsvm.path import alpha_max_bound, first_steps, read_problem
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
-from sparsvm.problem import Control
 from sparsvm.restriction import Restriction
+from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 from sparsvm.solvers.base import Attempt
 

@@ -9,7 +9,8 @@ from sparsvm import SparseSVC
 from sparsvm.design import make_design
 from sparsvm.losses import as_loss
 from sparsvm.penalties import L2
-from sparsvm.problem import Control, Problem, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import BlockNewton
 from sparsvm.solvers.sample_space import LARGEST_SYSTEM, fits_sample_space
 

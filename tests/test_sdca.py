@@ -10,7 +10,7 @@ import problems
 from reference import sdca as reference
 from sparsvm.design import make_design
 from sparsvm.penalties import L1, L2, GroupL2
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import SDCA, InteriorPoint
 from sparsvm.solvers.watch import Watch
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from problems import make
-from sparsvm.problem import Control, History, Solution
+from sparsvm.solution import Control, History, Solution
 from sparsvm.solvers import Chain, Solver, Stage, as_solver, registry
 
 

@@ -25,7 +25,7 @@ import sparsvm
 from sparsvm import SparseSVC
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, ElasticNet, GroupL2, SparseGroup
-from sparsvm.problem import History, Solution
+from sparsvm.solution import History, Solution
 from sparsvm.solvers import Solver
 
 PENALTIES = ["l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"]

@@ -35,7 +35,8 @@ from sparsvm.datasets import load_20newsgroups, load_mnist
 from sparsvm.design import make_design
 from sparsvm.losses import as_loss
 from sparsvm.penalties import L1, GroupL2
-from sparsvm.problem import Control, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Control
 from sparsvm.solvers import BlockNewton
 
 TARGETS = (1e-3, 1e-6)

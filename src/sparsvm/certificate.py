@@ -1,7 +1,7 @@
 r"""The duality gap of a convex problem, from any dual guess.
 
 The dual of the :class:`~sparsvm.problem.Problem` is, with the dual entries F of
-:class:`~sparsvm.problem.Solution` and their signed matrix :math:`\tilde Y`,
+:class:`~sparsvm.solution.Solution` and their signed matrix :math:`\tilde Y`,
 
 .. math::
     \max_F \; -\sum_i p_i\, \ell_i^*(\tilde Y_i / p_i) - \alpha\, penalty^*(tilt - G/\alpha),
@@ -28,8 +28,9 @@ from sparsvm.dual_gain import Gain, climb, gain_of
 from sparsvm.dual_slope import UNIT as UNIT
 from sparsvm.dual_slope import feature_slopes, largest_slope, limit, pulled_inside, slope
 from sparsvm.losses import Floats, Hinge, SmoothLoss
-from sparsvm.problem import Certificate, Problem
+from sparsvm.problem import Problem
 from sparsvm.rows import row_sum
+from sparsvm.solution import Certificate
 
 
 def certify(

@@ -29,7 +29,8 @@ import numpy as np
 
 from sparsvm.certificate import UNIT, repaired_flows
 from sparsvm.losses import Floats
-from sparsvm.problem import History, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import History
 
 # What a budget may be exceeded by, times max(eta, mean margin): the promise of the estimator.
 FEASIBLE = 1e-9

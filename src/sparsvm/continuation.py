@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsvm.losses import Floats
-from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.problem import Problem
 from sparsvm.restriction import (
     Features,
     Found,
@@ -29,6 +29,7 @@ from sparsvm.restriction import (
     vouched,
     with_scaled_dual,
 )
+from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers import Solver, blas_threads, resolve
 
 # Rounds of adding violators before the whole problem is handed to the solver.

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from sparsvm.losses import Floats, Hinge, Ramp
-from sparsvm.problem import Certificate, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Certificate
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 r"""What the loss contributes to the dual objective along a ray of dual points.
 
-For dual entries F (see :class:`~sparsvm.problem.Solution`) the loss contributes
+For dual entries F (see :class:`~sparsvm.solution.Solution`) the loss contributes
 :math:`\gamma(c) = -\sum_i p_i\, \ell^*_i(c F_i / p_i)` at the point c F, concave in c:
 
 ============== ===========================================================================

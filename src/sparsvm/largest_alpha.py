@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm.continuation import Continuation
 from sparsvm.losses import Floats, SmoothLoss
-from sparsvm.problem import Control, History, Problem, Solution
+from sparsvm.problem import Problem
 from sparsvm.restriction import group_strength
+from sparsvm.solution import Control, History, Solution
 from sparsvm.solvers import InteriorPoint, Solver
 from sparsvm.zero_model import ZeroModel, on_face, zero_model
 

@@ -17,7 +17,8 @@ from sparsvm.estimators.training import TrainingSet, read_training_set
 from sparsvm.largest_alpha import largest_alpha, quick_bound
 from sparsvm.losses import Floats, Loss, as_loss
 from sparsvm.penalties import Penalty, as_penalty
-from sparsvm.problem import Control, Problem, Solution
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Solution
 
 
 def alpha_max(

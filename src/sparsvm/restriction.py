@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sparsvm.certificate import UNIT, repaired_flows
 from sparsvm.design import make_design
 from sparsvm.losses import Floats, Hinge
-from sparsvm.problem import History, Problem, Solution
+from sparsvm.problem import Problem
+from sparsvm.solution import History, Solution
 from sparsvm.solvers.base import Attempt
 
 Features = NDArray[np.int32]

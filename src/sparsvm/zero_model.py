@@ -22,9 +22,10 @@ from sparsvm.balance import free_columns
 from sparsvm.certificate import repaired_flows
 from sparsvm.design import make_design
 from sparsvm.losses import Floats, SmoothLoss
-from sparsvm.problem import Control, Problem, Solution
+from sparsvm.problem import Problem
 from sparsvm.restriction import Restriction
 from sparsvm.smooth_zero_model import smooth_free_coefficients
+from sparsvm.solution import Control, Solution
 from sparsvm.solvers import InteriorPoint
 
 # Precision of the intercept-only problem; reached in about ten Newton steps.

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm.dc import tangent
-from sparsvm.problem import Problem, Solution
+from sparsvm.problem import Problem
+from sparsvm.solution import Solution
 
 
 def advise(problem: Problem, solution: Solution, *, tol: float) -> None:

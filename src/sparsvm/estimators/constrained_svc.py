@@ -21,7 +21,8 @@ from sparsvm.estimators.presenting import FLOAT32_TOL, as_type, centred, toleran
 from sparsvm.estimators.training import TrainingSet, unchanged_on_error
 from sparsvm.losses import Floats, Hinge, Loss, as_loss
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
-from sparsvm.problem import Control, Problem, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Start
 from sparsvm.solvers import blas_threads, resolve
 from sparsvm.solvers.budget_search import BudgetSearch
 from sparsvm.solvers.constrained import as_constrained_solver

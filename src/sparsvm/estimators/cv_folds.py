@@ -15,7 +15,7 @@ from sparsvm.estimators.presenting import inner_tolerance, tolerance
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.losses import Floats
 from sparsvm.path import first_steps, follow, model_problem
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 
 # The score of a class that the training part of a fold lacks: never the largest.
 _NEVER = 1e30

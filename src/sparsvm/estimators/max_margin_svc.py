@@ -18,7 +18,8 @@ from sparsvm.hierarchical import HierarchicalSolution, as_hierarchical_solver
 from sparsvm.hierarchical.bounds import difference_norms, sample_hinges
 from sparsvm.losses import Floats, Hinge
 from sparsvm.penalties import L2
-from sparsvm.problem import Control, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Control
 from sparsvm.solvers import blas_threads
 
 # float32 coefficients attain margins to about this share of themselves.

@@ -17,7 +17,8 @@ from sparsvm.estimators.presenting import inner_tolerance
 from sparsvm.estimators.training import TrainingSet, read_training_set
 from sparsvm.losses import Hinge, Logistic, Loss
 from sparsvm.penalties import Penalty
-from sparsvm.problem import Control, Problem, Start, column_std
+from sparsvm.problem import Problem, column_std
+from sparsvm.solution import Control, Start
 
 
 class PenalisedClassifier(SparseLinearClassifier):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sparsvm.losses import Floats
-from sparsvm.problem import Problem, Solution
+from sparsvm.problem import Problem
+from sparsvm.solution import Solution
 
 # Rounding coefficients to float32 moves the objective by about 1e-7 of itself, so a smaller
 # relative gap cannot be promised for them.

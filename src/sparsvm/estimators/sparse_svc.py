@@ -19,7 +19,8 @@ from sparsvm.estimators.presenting import presented, tolerance
 from sparsvm.estimators.training import TrainingSet, unchanged_on_error
 from sparsvm.losses import Logistic, Loss, as_loss
 from sparsvm.penalties import Penalty, as_penalty
-from sparsvm.problem import Problem, Solution
+from sparsvm.problem import Problem
+from sparsvm.solution import Solution
 from sparsvm.solvers import as_solver, blas_threads, resolve
 
 

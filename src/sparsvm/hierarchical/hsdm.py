@@ -14,7 +14,8 @@ from sparsvm.hierarchical.reduction import MOST_VALUES
 from sparsvm.hierarchical.result import HierarchicalSolution
 from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised
-from sparsvm.problem import Control, History, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, History
 from sparsvm.solvers.options import check_at_least_one
 
 # Iterations before which nothing counts as settled.

@@ -15,7 +15,8 @@ from sparsvm.hierarchical.bounds import (
     sample_hinges,
 )
 from sparsvm.losses import Floats
-from sparsvm.problem import History, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import History
 
 # The bound on the hinge speaks of all models up to this multiple of the returned norm.
 REACH = 1e3

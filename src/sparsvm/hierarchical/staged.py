@@ -18,7 +18,8 @@ from sparsvm.hierarchical.shortest import even_out, shortest_on_face
 from sparsvm.hierarchical.widest import widest_separation
 from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised
-from sparsvm.problem import Control, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Control
 
 # The linear program must tell multipliers from slacks, whose product is of this size; the cone
 # programs are polished afterwards.

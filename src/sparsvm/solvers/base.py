@@ -8,7 +8,8 @@ from sparsvm.parameters import Parameterised
 
 if TYPE_CHECKING:
     from sparsvm.losses import Floats
-    from sparsvm.problem import Control, Problem, Solution, Start
+    from sparsvm.problem import Problem
+    from sparsvm.solution import Control, Solution, Start
 
 
 class Attempt(NamedTuple):

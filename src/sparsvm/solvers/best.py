@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from sparsvm.losses import Floats
-from sparsvm.problem import Certificate, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Certificate
 from sparsvm.solvers.progress import Callback
 from sparsvm.solvers.watch import Watch
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.losses import Floats, SmoothLoss
-from sparsvm.problem import Control, History, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.native import undivided_arguments
 from sparsvm.solvers.progress import progress

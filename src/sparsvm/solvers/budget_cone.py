@@ -19,7 +19,7 @@ from sparsvm.cone_program import Block, solve_cone_program
 from sparsvm.constrained import ConstrainedProblem
 from sparsvm.dual_slope import with_slope_on_edge
 from sparsvm.losses import Floats
-from sparsvm.problem import Start
+from sparsvm.solution import Start
 
 Ints = NDArray[np.intp]
 

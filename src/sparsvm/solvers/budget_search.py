@@ -11,7 +11,8 @@ import numpy as np
 from sparsvm.constrained import Bound, ConstrainedProblem, ConstrainedSolution
 from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised
-from sparsvm.problem import Control, History, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.budget_cone import by_cone_program, fits_cone_program
 from sparsvm.solvers.frontier import Point, chord_alpha, models, on_margins, slope_between

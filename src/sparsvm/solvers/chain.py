@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sparsvm.problem import History, Solution, Start
+from sparsvm.solution import History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver
 
 if TYPE_CHECKING:
-    from sparsvm.problem import Control, Problem
+    from sparsvm.problem import Problem
+    from sparsvm.solution import Control
 
 
 class Stage(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from sparsvm.constrained import ConstrainedProblem, ConstrainedSolution
-from sparsvm.problem import Control, Start
+from sparsvm.solution import Control, Start
 from sparsvm.solvers.budget_search import BudgetSearch
 from sparsvm.solvers.fbpd_budget import FBPDEpigraph, FBPDLinear
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsvm.losses import Floats, Hinge
-from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best
 from sparsvm.solvers.progress import progress

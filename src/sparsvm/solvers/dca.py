@@ -11,7 +11,8 @@ import numpy as np
 
 from sparsvm.dc import convex_relative, finite, tangent
 from sparsvm.losses import Floats, Logistic
-from sparsvm.problem import Control, History, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver
 from sparsvm.solvers.options import check_at_least_one
 from sparsvm.solvers.progress import Callback, progress

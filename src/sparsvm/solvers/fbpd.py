@@ -8,7 +8,8 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.losses import Hinge
-from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.native import undivided_arguments
 from sparsvm.solvers.options import check_at_least_one, check_choice

@@ -11,7 +11,8 @@ from sparsvm import _core
 from sparsvm.constrained import Bound, ConstrainedProblem, ConstrainedSolution
 from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised
-from sparsvm.problem import Control, History, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.fbpd import check_options
 from sparsvm.solvers.frontier import Point, on_budget
 from sparsvm.solvers.frontier_ends import alpha_of_zeros, refuse_if_infeasible, zero_point

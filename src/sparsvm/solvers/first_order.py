@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.options import check_at_least_one, check_choice, check_positive
 from sparsvm.solvers.smooth_reference import (

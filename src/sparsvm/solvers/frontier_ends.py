@@ -10,7 +10,8 @@ import numpy as np
 from sparsvm.constrained import ConstrainedProblem
 from sparsvm.losses import Floats
 from sparsvm.penalties import L1
-from sparsvm.problem import Problem, Solution, Start, column_std
+from sparsvm.problem import Problem, column_std
+from sparsvm.solution import Solution, Start
 from sparsvm.solvers.frontier import Point
 
 # Solves a regularised problem from a start to a relative gap.

@@ -11,7 +11,8 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.losses import Floats, Hinge
-from sparsvm.problem import Control, History, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver
 from sparsvm.solvers.native import penalty_arguments
 from sparsvm.solvers.progress import progress

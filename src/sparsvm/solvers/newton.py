@@ -10,7 +10,8 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.losses import Hinge
-from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best, on_simplices
 from sparsvm.solvers.native import native_arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sparsvm.problem import Control
+from sparsvm.solution import Control
 
 Callback = Callable[[int, float, float, float, int], None]
 

@@ -19,7 +19,8 @@ from sparsvm.solvers.newton import Newton
 from sparsvm.solvers.sdca import SDCA
 
 if TYPE_CHECKING:
-    from sparsvm.problem import Control, Problem
+    from sparsvm.problem import Problem
+    from sparsvm.solution import Control
 
 SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind

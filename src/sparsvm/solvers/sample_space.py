@@ -14,7 +14,8 @@ import numpy as np
 import scipy.linalg
 
 from sparsvm.losses import Floats, SmoothLoss
-from sparsvm.problem import Problem, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Start
 
 # Rows of the Newton matrix, and entries of X as a dense array, that are always affordable.
 LARGEST_SYSTEM = 1500

@@ -9,7 +9,8 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.losses import SmoothLoss
-from sparsvm.problem import Control, Problem, Solution, Start
+from sparsvm.problem import Problem
+from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.native import undivided_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsvm.losses import Floats
-from sparsvm.problem import Certificate, History, Problem
+from sparsvm.problem import Problem
+from sparsvm.solution import Certificate, History
 from sparsvm.solvers.progress import Callback
 
 

@@ -1,0 +1,202 @@
+"""What a solver is given besides the problem, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsvm.losses import Floats
+
+if TYPE_CHECKING:
+    from sparsvm.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A proof of how good a point is.
+
+    Attributes
+    ----------
+    objective : float
+        The objective at the given coefficients.
+    dual_objective : float
+        A lower bound on the objective of every W and b.
+    gap : float
+        ``objective - dual_objective``, not below 0: the point is at most that far from optimal.
+    relative_gap : float
+        ``gap / |objective|``.
+    floor : float
+        Rounding error of the objective itself; gaps below it mean nothing.
+    dual : array of shape (n, K)
+        The feasible dual point behind the bound, as described in :class:`Solution`.
+    criticality : float
+        NaN where the problem is convex. Otherwise there is no gap (``dual_objective``, ``gap`` and
+        ``relative_gap`` are NaN), and this is how far the point is from critical: the gap of the
+        convex problem with the concave part replaced by its tangent at the point
+        (:mod:`sparsvm.dc`), to which ``dual`` belongs.
+    """
+
+    objective: float
+    dual_objective: float
+    gap: float
+    relative_gap: float
+    floor: float
+    dual: Floats = field(repr=False)
+    criticality: float = float("nan")
+
+    def within(self, tol: float) -> bool:
+        """Whether the gap, or the criticality, is at most ``max(tol * |objective|, floor)``."""
+        residual = self.gap if np.isnan(self.criticality) else self.criticality
+        return residual <= max(tol * abs(self.objective), self.floor)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A point to start from: coefficients, intercepts and, if known, the dual."""
+
+    coef: Floats
+    intercept: Floats
+    dual: Floats | None = None
+
+    def with_masses(self, mass: Floats) -> Start:
+        """Return it with the rows of the dual scaled to these masses.
+
+        A dual of another number of samples is left out.
+        """
+        if self.dual is None or self.dual.shape[0] != mass.size:
+            return replace(self, dual=None)
+        return replace(self, dual=self.dual * (mass / self.dual.sum(axis=1))[:, None])
+
+
+@dataclass(frozen=True)
+class Control:
+    """When to stop and how to run; ``max_iter=None`` is the solver's own default."""
+
+    tol: float = 1e-4
+    max_iter: int | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What a solver recorded on its way, one entry per record."""
+
+    iteration: NDArray[np.int64]
+    seconds: Floats
+    objective: Floats
+    gap: Floats
+    nonzeros: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls) -> History:
+        """Return a history without records."""
+        none, counts = np.zeros(0), np.zeros(0, dtype=np.int64)
+        return cls(iteration=counts, seconds=none, objective=none, gap=none, nonzeros=counts)
+
+    @classmethod
+    def of(cls, records: Sequence[tuple[int, float, float, float, int]]) -> History:
+        """Return the history of at least one (iteration, seconds, objective, gap, non-zeros)."""
+        columns = list(zip(*records, strict=True))
+        return cls(
+            iteration=np.array(columns[0], dtype=np.int64),
+            seconds=np.array(columns[1], dtype=np.float64),
+            objective=np.array(columns[2], dtype=np.float64),
+            gap=np.array(columns[3], dtype=np.float64),
+            nonzeros=np.array(columns[4], dtype=np.int64),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    r"""What a solver returns: a point, its dual and the certificate of both.
+
+    Attributes
+    ----------
+    coef : array of shape (n_outputs, d)
+    intercept : array of shape (n_outputs,)
+    dual : array of shape (n, K)
+        The feasible dual point behind ``dual_objective``, not negative. Off the true class the
+        entries stand for :math:`p_i\, \partial \ell_i / \partial S_{ik}`. On the true class they
+        hold the rest of the mass :math:`p_i` for the hinge and the logistic loss, whose rows lie
+        in a simplex, and 0 for the squared hinge; for one-vs-rest with more than two classes they
+        stand for :math:`-p_i\, \partial \ell_i / \partial S_{i y_i}`. The signed matrix is
+        :meth:`~sparsvm.problem.Problem.signed_dual`.
+    objective, dual_objective, gap, relative_gap, floor : float
+        As in :class:`Certificate`; ``gap`` is absolute.
+    status : {"optimal", "max_iter", "stalled"}
+    n_iter : int
+    seconds : float
+    history : History
+    solver : str
+    criticality : float
+        As in :class:`Certificate`: NaN where the problem is convex; where it is not, the distance
+        to a critical point in units of the objective, and what ``status`` is about.
+    """
+
+    coef: Floats
+    intercept: Floats
+    dual: Floats = field(repr=False)
+    objective: float
+    dual_objective: float
+    gap: float
+    relative_gap: float
+    floor: float
+    status: str
+    n_iter: int
+    seconds: float
+    history: History = field(repr=False)
+    solver: str
+    criticality: float = float("nan")
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap (where not convex: the criticality) met the tolerance asked for."""
+        return self.status == "optimal"
+
+    def within(self, tol: float) -> bool:
+        """Whether the gap is at most ``max(tol * |objective|, floor)``."""
+        return self.gap <= max(tol * abs(self.objective), self.floor)
+
+    @classmethod
+    def certify(
+        cls,
+        problem: Problem,
+        coef: Floats,
+        intercept: Floats,
+        dual: Floats | None,
+        *,
+        tol: float,
+        n_iter: int,
+        seconds: float,
+        history: History,
+        solver: str,
+        status_if_not: str = "max_iter",
+    ) -> Solution:
+        """Build the solution from a certificate recomputed from scratch.
+
+        The status is "optimal" if and only if ``gap <= max(tol * |objective|, floor)`` (where the
+        problem is not convex: the criticality in place of the gap), otherwise ``status_if_not``.
+        """
+        proof = problem.certificate(coef, intercept, dual)
+        return cls(
+            coef=coef,
+            intercept=intercept,
+            dual=proof.dual,
+            objective=proof.objective,
+            dual_objective=proof.dual_objective,
+            gap=proof.gap,
+            relative_gap=proof.relative_gap,
+            floor=proof.floor,
+            status="optimal" if proof.within(tol) else status_if_not,
+            n_iter=n_iter,
+            seconds=seconds,
+            history=history,
+            solver=solver,
+            criticality=proof.criticality,
+        )
