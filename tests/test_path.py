@@ -251,6 +251,24 @@ def test_what_a_solver_vouches_for_is_certified_on_all_features(penalty):
         assert found.coef.any()
 
 
+def test_a_far_step_goes_to_the_solver_whole(monkeypatch):
+    X, y = wide(seed=3)
+    _, problem = read_problem(X, y, Hinge(), L1(), True, None, None, None)
+    largest = largest_alpha(problem)
+    seen = []
+    kept = Restriction.to
+    monkeypatch.setattr(
+        Restriction,
+        "to",
+        lambda whole, features: seen.append(features.size) or kept(whole, features),
+    )
+    for share, restricted in ((0.1, False), (0.8, True)):
+        steps = Continuation(problem, "auto", Control(tol=1e-6))
+        steps.begin_at_zero(largest)
+        assert steps.solve(share * largest.value).converged
+        assert bool(seen) == restricted
+
+
 class Boaster(InteriorPoint):
     """Vouches for zero weights with a bound that they would need."""
 

@@ -36,6 +36,10 @@ from sparsvm.solvers import Solver, blas_threads, resolve
 _ROUNDS = 12
 # Restricting pays while it leaves out at least half of the features.
 _SMALL = 0.5
+# Below this share of the last alpha the last point says little about which features matter:
+# finding them round by round takes longer than the solver's own search (1.3 to 2 times on genes
+# and texts at a tenth).
+_FAR = 1.0 / 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,9 +208,12 @@ class Continuation:
         return kept.at(alpha)
 
     def _opening(self, alpha: float) -> Features | None:
-        """Features to begin with: the last support and the groups near their limit."""
+        """Features to begin with: the last support and the groups near their limit.
+
+        None where the last point is too far away to tell.
+        """
         last = self._last
-        if last is None or not np.isfinite(last.strength).all():
+        if last is None or alpha < _FAR * last.alpha or not np.isfinite(last.strength).all():
             return None
         groups = np.zeros(self.problem.penalty.n_groups, dtype=bool)
         groups[self.problem.penalty.groups[_support(last.solution.coef)]] = True
