@@ -52,12 +52,12 @@ def hinge_problem(X, y, penalty, alpha=0.05):
 # ---------------------------------------------------------------- the algorithm
 
 
-def follow(problem, iterations):
-    """Compare the native iterates with the twin's, one by one."""
+def follow(problem, iterations, method=None):
+    """Compare the native iterates, from those of ``method`` on, with the twin's, one by one."""
     X = oracles.dense(problem)
     tau, sigma = step_sizes(problem)
-    method = FBPD()._method(problem)
-    x = twin.start(problem)
+    x = twin.start(problem) if method is None else twin.Iterate(*method.last())
+    method = method or FBPD()._method(problem)
     for _ in range(iterations):
         x = twin.step(problem, X, x, tau, sigma)
         assert method.run(1) == 1
@@ -84,6 +84,25 @@ def test_iterates_with_many_samples_and_classes(classes, features):
     y = (np.arange(75) % classes).astype(np.int32)
     X = rng.normal(size=(75, features))
     follow(hinge_problem(X, y, "l1/linf", alpha=1e-3), iterations=6)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [2, 3, 6, 8, 9, 14, 26])
+@pytest.mark.parametrize("samples", [40, 75])
+def test_projections_that_start_from_the_last_are_exact(classes, samples):
+    # On the way thresholds move little or much, and entries come and go.
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(samples, 5))
+    y = (X @ rng.normal(size=(5, classes))).argmax(axis=1).astype(np.int32)
+    y[:classes] = np.arange(classes)
+    problem = hinge_problem(X, y, "l1", alpha=1e-4)
+    method = FBPD()._method(problem)
+    for _ in range(6):
+        method.run(50)
+        follow(problem, 2, method)
+        _, _, Y = method.last()
+        assert Y.min() >= 0.0
+        np.testing.assert_allclose(Y.sum(axis=1), problem.mass, rtol=1e-13)
 
 
 @pytest.mark.native

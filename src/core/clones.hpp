@@ -8,9 +8,11 @@
 
 #if defined(__GNUC__)
 #define SPARSVM_INLINE inline __attribute__((always_inline))
+#define SPARSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define SPARSVM_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define SPARSVM_INLINE inline
+#define SPARSVM_INLINE_LAMBDA
 #define SPARSVM_PREFETCH(address) ((void)(address))
 #endif
 
@@ -18,6 +20,16 @@
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
     defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 #define SPARSVM_CLONED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+// For code of its own on machines with registers of eight doubles: call it only if has_wide().
+#define SPARSVM_WIDE __attribute__((target("arch=x86-64-v4")))
 #else
 #define SPARSVM_CLONED
 #endif
+
+namespace sparsvm {
+
+#if defined(SPARSVM_WIDE)
+inline bool has_wide() { return __builtin_cpu_supports("x86-64-v4") != 0; }
+#endif
+
+}  // namespace sparsvm

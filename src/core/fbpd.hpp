@@ -24,6 +24,7 @@
 
 #include "design.hpp"
 #include "dual_rows.hpp"
+#include "flat_loops.hpp"
 #include "fused_rows.hpp"
 #include "penalty_prox.hpp"
 #include "prox.hpp"
@@ -101,12 +102,14 @@ class Fbpd {
         intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
         work_(size(dual_rows_work(outputs_))), sum_weights_(size(d_ * outputs_)),
         sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
-    if (FusedRows::suits(*problem.design, outputs_)) {
-      fused_.emplace(*problem.design, outputs_, problem.mass);
-    }
-    signed_.resize(size(fused_ ? fused_->entries() : n_ * outputs_));
-    sum_signed_.resize(signed_.size());
     lay_out_rows();
+    signed_.resize(own_.size());
+    if (FusedRows::suits(*problem.design, outputs_)) {
+      fuse();
+    } else {
+      for (std::size_t e = 0; e < own_.size(); ++e) lift_[e] += own_[e];
+    }
+    sum_signed_.resize(signed_.size());
     // A few thousand entries at a time stay in cache from the gradient step to the extrapolation.
     const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, 2048 / outputs_) : d_;
     for (int64_t part = 0, from = 0; part < prox_.parts(); ++part) {
@@ -135,7 +138,7 @@ class Fbpd {
       if (dual_decides) before_ = signed_;
       dual_step();
       if (++iteration_ % sum_every == 0) add_to_sums();
-      if (dual_decides) change = relative_change(before_, signed_);
+      if (dual_decides) change = dual_change();
       settled_ = change <= tolerance;
       if (settled_) return done + 1;
     }
@@ -178,17 +181,17 @@ class Fbpd {
   void start(const double* weights, const double* intercept, const double* dual) {
     std::copy(weights, weights + d_ * outputs_, weights_.begin());
     std::copy(intercept, intercept + outputs_, intercept_.begin());
-    std::vector<double> tilde(size(n_ * outputs_));
     for (int64_t i = 0; i < n_; ++i) {
-      const double* row = dual + i * problem_.classes;
       for (int64_t k = 0; k < outputs_; ++k) {
-        const int64_t of = outputs_ == 1 ? 1 : k;
-        tilde[i * outputs_ + k] = row[of] - (problem_.y[i] == of ? problem_.mass[i] : 0.0);
-        signed_[at(i, k)] = tilde[i * outputs_ + k];
+        const double y = dual[i * problem_.classes + (outputs_ == 1 ? 1 : k)];
+        signed_[at(i, k)] = fused_ ? y : y - own_[i * outputs_ + k];
       }
     }
-    if (fused_) problem_.design->transposed(tilde.data(), outputs_, gradient_.data());
-    add_up_columns();
+    if (fused_) {
+      fused_->gradient(signed_.data(), gradient_.data(), totals_.data());
+    } else {
+      add_up_columns();
+    }
     forget();
   }
 
@@ -206,9 +209,7 @@ class Fbpd {
   }
 
   static void add(const std::vector<double>& values, std::vector<double>& sums) {
-    const double* __restrict from = values.data();
-    double* __restrict to = sums.data();
-    for (std::size_t e = 0, count = values.size(); e < count; ++e) to[e] += from[e];
+    flat::add(values.data(), sums.data(), static_cast<int64_t>(values.size()));
   }
 
   void mean_of(const std::vector<double>& sums, const std::vector<double>& last,
@@ -217,26 +218,28 @@ class Fbpd {
     for (std::size_t e = 0; e < sums.size(); ++e) out[e] = summed_ == 0 ? last[e] : share * sums[e];
   }
 
-  /// Y (n x K) from share·Ỹ.
-  void unsign(const double* tilde, double share, double* Y) const {
+  /// Y (n x K) from `values`, which are Ỹ or, of fused rows, Y, once times the share is taken.
+  void unsign(const double* values, double share, double* Y) const {
     for (int64_t i = 0; i < n_; ++i) {
       double* row = Y + i * problem_.classes;
-      const double p = problem_.mass[i];
-      if (outputs_ == 1) {
-        row[1] = share * tilde[i] + (problem_.y[i] == 1 ? p : 0.0);
-        row[0] = p - row[1];
-      } else {
-        for (int64_t k = 0; k < outputs_; ++k) row[k] = share * tilde[at(i, k)];
-        row[problem_.y[i]] += p;
+      double* to = outputs_ == 1 ? row + 1 : row;
+      for (int64_t k = 0; k < outputs_; ++k) {
+        to[k] = share * values[at(i, k)] + (fused_ ? 0.0 : own_[i * outputs_ + k]);
       }
+      if (outputs_ == 1) row[0] = problem_.mass[i] - row[1];
     }
   }
 
-  static double relative_change(const std::vector<double>& before, const std::vector<double>& now) {
+  /// ‖Ỹ⁺ − Ỹ‖/‖Ỹ⁺‖ since before_ was kept.
+  double dual_change() const {
     double moved = 0.0, length = 0.0;
-    for (std::size_t e = 0; e < now.size(); ++e) {
-      moved += (now[e] - before[e]) * (now[e] - before[e]);
-      length += now[e] * now[e];
+    for (int64_t i = 0; i < n_; ++i) {
+      for (int64_t k = 0; k < outputs_; ++k) {
+        const double now = signed_[at(i, k)], step = now - before_[at(i, k)];
+        const double tilde = fused_ ? now - own_[i * outputs_ + k] : now;
+        moved += step * step;
+        length += tilde * tilde;
+      }
     }
     return moved > 0.0 ? std::sqrt(moved / length) : 0.0;
   }
@@ -260,33 +263,20 @@ class Fbpd {
   }
 
   void gradient_step(int64_t first, int64_t end) {
-    const double* __restrict W = weights_.data();
-    const double* __restrict G = gradient_.data();
-    double* __restrict V = ahead_.data();
-    const double tau = tau_;
-    for (int64_t e = first; e < end; ++e) V[e] = W[e] - tau * G[e];
+    double* V = ahead_.data() + first;
+    flat::step(weights_.data() + first, gradient_.data() + first, tau_, V, end - first);
     if (!problem_.tilt) return;
-    const double* __restrict tilt = problem_.tilt;
-    const double step = tau * problem_.alpha;
-    for (int64_t e = first; e < end; ++e) V[e] += step * tilt[e];
+    flat::step(V, problem_.tilt + first, -tau_ * problem_.alpha, V, end - first);
   }
 
   template <bool measure>
   void extrapolate(int64_t first, int64_t end, double& moved, double& length) {
-    double* __restrict W = weights_.data();
-    double* __restrict V = ahead_.data();
-    double squares = 0.0, size_squared = 0.0;
-    for (int64_t e = first; e < end; ++e) {
-      const double now = V[e], before = W[e];
-      if constexpr (measure) {
-        squares += (now - before) * (now - before);
-        size_squared += now * now;
-      }
-      V[e] = 2.0 * now - before;
-      W[e] = now;
+    double *V = ahead_.data() + first, *W = weights_.data() + first;
+    if constexpr (measure) {
+      flat::extrapolate(V, W, end - first, moved, length);
+    } else {
+      flat::extrapolate(V, W, end - first);
     }
-    moved += squares;
-    length += size_squared;
   }
 
   void intercept_step(double& moved, double& length) {
@@ -303,33 +293,42 @@ class Fbpd {
   void add_up_columns() {
     std::fill(totals_.begin(), totals_.end(), 0.0);
     for (int64_t i = 0; i < n_; ++i) {
-      for (int64_t k = 0; k < outputs_; ++k) totals_[k] += signed_[at(i, k)];
+      for (int64_t k = 0; k < outputs_; ++k) totals_[k] += signed_[i * outputs_ + k];
     }
   }
 
-  /// Where signed_, sum_signed_, lift_ and own_ have class k of sample i.
+  /// Where signed_ and sum_signed_ have class k of sample i.
   std::size_t at(int64_t i, int64_t k) const {
     return size(fused_ ? fused_->at(i, k) : i * outputs_ + k);
   }
 
   /// The constant parts of the dual step: reading them costs less than looking them up.
   void lay_out_rows() {
-    own_.assign(signed_.size(), 0.0);
-    lift_.assign(signed_.size(), 0.0);
+    own_.assign(size(n_ * outputs_), 0.0);
+    lift_.assign(own_.size(), 0.0);
     for (int64_t i = 0; i < n_; ++i) {
       const std::int32_t true_class = problem_.y[i];
       const double* r = problem_.cost + true_class * problem_.classes;
+      double *own = own_.data() + i * outputs_, *lift = lift_.data() + i * outputs_;
       if (outputs_ == 1) {
         // The score of class 1 counts for half: class 0 moves the other way.
-        own_[i] = true_class == 1 ? problem_.mass[i] : 0.0;
-        lift_[i] = 0.5 * margin_factor(i) * (r[1] - r[0]) + own_[i];
+        own[0] = true_class == 1 ? problem_.mass[i] : 0.0;
+        lift[0] = 0.5 * margin_factor(i) * (r[1] - r[0]);
         continue;
       }
-      own_[at(i, true_class)] = problem_.mass[i];
-      for (int64_t k = 0; k < outputs_; ++k) {
-        lift_[at(i, k)] = margin_factor(i) * r[k] + own_[at(i, k)];
-      }
+      own[true_class] = problem_.mass[i];
+      for (int64_t k = 0; k < outputs_; ++k) lift[k] = margin_factor(i) * r[k];
     }
+  }
+
+  /// Fused rows keep Y, not Ỹ, and have the margins in their own order.
+  void fuse() {
+    fused_.emplace(*problem_.design, outputs_, problem_.mass, lift_.data(), own_.data());
+    signed_.assign(size(fused_->entries()), 0.0);
+    for (int64_t i = 0; i < n_; ++i) {
+      for (int64_t k = 0; k < outputs_; ++k) signed_[at(i, k)] = own_[i * outputs_ + k];
+    }
+    lift_.clear();
   }
 
   double margin_factor(int64_t i) const {
@@ -340,8 +339,8 @@ class Fbpd {
   void dual_step() {
     const double *V = ahead_.data(), *b = ahead_intercept_.data();
     if (fused_) {
-      return fused_->run({V, b, lift_.data(), own_.data(), sigma_, signed_.data(), gradient_.data(),
-                          totals_.data()});
+      return fused_->step(V, b, outputs_ == 1 ? 0.5 * sigma_ : sigma_, signed_.data(),
+                          gradient_.data(), totals_.data());
     }
     problem_.design->scores(V, outputs_, scores_.data());
     dual_rows({n_, outputs_, scores_.data(), b, lift_.data(), own_.data(), problem_.mass, sigma_,
@@ -356,10 +355,10 @@ class Fbpd {
   int64_t iteration_ = 0, summed_ = 0;
   std::vector<double> weights_, ahead_, gradient_;   // d x outputs
   std::vector<double> scores_;                       // n x outputs
-  std::vector<double> signed_;                       // Ỹ, in the order of at()
+  std::vector<double> signed_;                       // Ỹ, or fused Y, in the order of at()
   std::vector<double> intercept_, ahead_intercept_;  // outputs
   std::vector<double> work_, before_;
-  std::vector<double> lift_, own_;  // like signed_
+  std::vector<double> lift_, own_;  // n x outputs: σ·margins + own, mass on the true class
   std::vector<double> sum_weights_, sum_signed_, sum_intercept_;
   std::vector<double> totals_;      // outputs: column sums of Ỹ
   std::optional<FusedRows> fused_;  // for small dense designs

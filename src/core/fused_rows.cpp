@@ -2,166 +2,150 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
+
+#include "fused_kernels.hpp"
 
 namespace sparsvm {
 
 namespace {
 
-constexpr int lanes = FusedRows::lanes, packs = lanes / 4;
+static_assert(FusedRows::lanes == fused::lanes);
 
-/// The features with weights: only they have a share in the scores.
-struct Active {
-  std::int64_t count = 0;
-  std::int32_t features[FusedRows::most_features];
-};
+/// The pass at the block `at`.
+SPARSVM_INLINE fused::Pass at_block(const fused::Pass& all, std::int64_t at) {
+  fused::Pass a = all;
+  const std::int64_t row = at * fused::lanes;
+  a.X += row * all.features;
+  a.lift += row * all.outputs, a.dual += row * all.outputs;
+  a.mass += row, a.threshold += row, a.share += row;
+  return a;
+}
 
-/// The arrays of one block of samples.
-struct Block {
-  const double *X, *lift, *own, *mass;
-  double* tilde;
-};
-
-/// s <- intercept + X W.
-template <int K>
-SPARSVM_INLINE void take_scores(const double* __restrict X, const Active& active,
-                                const double* __restrict W, const double* __restrict b,
-                                Pack (&s)[K][packs]) {
-  for (int k = 0; k < K; ++k) {
-    for (int p = 0; p < packs; ++p) s[k][p] = Pack{} + b[k];
-  }
-  for (std::int64_t a = 0; a < active.count; ++a) {
-    const std::int64_t j = active.features[a];
-    Pack x[packs];
-    for (int p = 0; p < packs; ++p) x[p] = SPARSVM_LOAD(X + j * lanes + 4 * p);
-    for (int k = 0; k < K; ++k) {
-      for (int p = 0; p < packs; ++p) s[k][p] += x[p] * W[j * K + k];
-    }
+template <typename P, bool project>
+SPARSVM_INLINE void blocks(const fused::Pass& all, std::int64_t samples) {
+  const std::int64_t whole = samples / fused::lanes;
+  for (std::int64_t at = 0; at < whole; ++at) fused::block<P, 3, project>(at_block(all, at));
+  const std::int64_t left = samples - whole * fused::lanes;
+  if (left > 2 * fused::width) {
+    fused::block<P, 3, project>(at_block(all, whole));
+  } else if (left > fused::width) {
+    fused::block<P, 2, project>(at_block(all, whole));
+  } else if (left > 0) {
+    fused::block<P, 1, project>(at_block(all, whole));
   }
 }
 
-/// The dual step of four samples, from their scores in s[.][p] to their Ỹ, there and in memory.
-template <int K>
-SPARSVM_INLINE void step_dual(const Block& block, double sigma, int p, Pack (&s)[K][packs],
-                              Pack (&totals)[K]) {
-  Pack moved[K], sorted[K], theta;
-  for (int k = 0; k < K; ++k) {
-    const std::int64_t e = k * lanes + 4 * p;
-    moved[k] = SPARSVM_LOAD(block.tilde + e) + (SPARSVM_LOAD(block.lift + e) + s[k][p] * sigma);
-    sorted[k] = moved[k];
-  }
-  simplex_root<K>(sorted, SPARSVM_LOAD(block.mass + 4 * p), theta);
-  for (int k = 0; k < K; ++k) {
-    const std::int64_t e = k * lanes + 4 * p;
-    Pack y = (moved[k] - sorted[0]) - theta;
-    keep_positive(y);
-    y = y - SPARSVM_LOAD(block.own + e);
-    SPARSVM_STORE(block.tilde + e, y);
-    totals[k] += y;
-    s[k][p] = y;
-  }
+SPARSVM_CLONED void step_blocks(const fused::Pass& all, std::int64_t samples) {
+  blocks<Pack, true>(all, samples);
 }
 
-/// partial += XᵀỸ, the lanes of a pack kept apart.
-template <int K>
-SPARSVM_INLINE void add_gradient(const double* __restrict X, std::int64_t d,
-                                 const Pack (&y)[K][packs], double* __restrict partial) {
-  for (std::int64_t j = 0; j < d; ++j) {
-    Pack x[packs];
-    for (int p = 0; p < packs; ++p) x[p] = SPARSVM_LOAD(X + j * lanes + 4 * p);
-    for (int k = 0; k < K; ++k) {
-      Pack sum = x[0] * y[k][0];
-      for (int p = 1; p < packs; ++p) sum += x[p] * y[k][p];
-      double* to = partial + 4 * (j * K + k);
-      SPARSVM_STORE(to, SPARSVM_LOAD(to) + sum);
-    }
-  }
+SPARSVM_CLONED void gradient_blocks(const fused::Pass& all, std::int64_t samples) {
+  blocks<Pack, false>(all, samples);
 }
 
-/// Written out for every pack, so that what they hold need not go through memory.
-template <int K, std::size_t... p>
-SPARSVM_INLINE void step_duals(const Block& block, double sigma, Pack (&s)[K][packs],
-                               Pack (&totals)[K], std::index_sequence<p...>) {
-  (step_dual<K>(block, sigma, p, s, totals), ...);
+#if defined(SPARSVM_WIDE)
+
+SPARSVM_WIDE void wide_step_blocks(const fused::Pass& all, std::int64_t samples) {
+  blocks<WidePack, true>(all, samples);
 }
 
-/// All blocks of samples.
-struct Blocks {
-  std::int64_t count, features;
-  const double *X, *mass;
-  double* partial;
-};
-
-template <int K>
-SPARSVM_INLINE void pass_of(const Blocks& blocks, const FusedRows::Pass& pass) {
-  const std::int64_t d = blocks.features;
-  std::fill(blocks.partial, blocks.partial + 4 * d * K, 0.0);
-  Pack totals[K] = {};
-  Active active;
-  for (std::int64_t j = 0; j < d; ++j) {
-    bool used = false;
-    for (int k = 0; k < K; ++k) used |= pass.weights[j * K + k] != 0.0;
-    active.features[active.count] = static_cast<std::int32_t>(j);
-    active.count += used;
-  }
-  for (std::int64_t at = 0; at < blocks.count; ++at) {
-    const std::int64_t row = at * K * lanes;
-    const Block block{blocks.X + at * d * lanes, pass.lift + row, pass.own + row,
-                      blocks.mass + at * lanes, pass.tilde + row};
-    Pack s[K][packs];
-    take_scores<K>(block.X, active, pass.weights, pass.intercept, s);
-    step_duals<K>(block, pass.sigma, s, totals, std::make_index_sequence<packs>{});
-    add_gradient<K>(block.X, d, s, blocks.partial);
-  }
-  for (std::int64_t e = 0; e < d * K; ++e) {
-    pass.gradient[e] = sum_of(SPARSVM_LOAD(blocks.partial + 4 * e));
-  }
-  for (int k = 0; k < K; ++k) pass.sums[k] = sum_of(totals[k]);
-}
-
-SPARSVM_CLONED void pass_over(std::int64_t outputs, const Blocks& blocks,
-                              const FusedRows::Pass& pass) {
-  switch (outputs) {
-    case 3: return pass_of<3>(blocks, pass);
-    case 4: return pass_of<4>(blocks, pass);
-    case 5: return pass_of<5>(blocks, pass);
-    case 6: return pass_of<6>(blocks, pass);
-    case 7: return pass_of<7>(blocks, pass);
-    case 8: return pass_of<8>(blocks, pass);
-    case 9: return pass_of<9>(blocks, pass);
-    case 10: return pass_of<10>(blocks, pass);
-    case 11: return pass_of<11>(blocks, pass);
-    case 12: return pass_of<12>(blocks, pass);
-    default: return;
-  }
-}
+#endif
 
 }  // namespace
 
 bool FusedRows::suits(const Design& X, std::int64_t outputs) {
-  return !X.sparse() && outputs >= 3 && outputs <= most_outputs && X.d() <= most_features &&
+  return !X.sparse() && outputs <= most_outputs && X.d() > 0 && X.d() <= most_features &&
          X.n() * X.d() <= most_entries;
 }
 
-FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass)
-    : blocks_((X.n() + lanes - 1) / lanes), features_(X.d()), outputs_(outputs),
-      X_(blocks_ * lanes * X.d()), mass_(static_cast<std::size_t>(blocks_ * lanes)),
-      partial_(4 * X.d() * outputs) {
-  std::copy(mass, mass + X.n(), mass_.begin());
-  std::vector<std::int32_t> features(static_cast<std::size_t>(X.d()));
+FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
+                     const double* margins, const double* own)
+    : samples_(X.n()), blocks_((X.n() + lanes - 1) / lanes), features_(X.d()), outputs_(outputs),
+      X_(blocks_ * lanes * X.d()), lift_(entries()),
+      mass_(static_cast<std::size_t>(blocks_ * lanes)), threshold_(mass_.size()),
+      share_(mass_.size(), 1.0), own_gradient_(static_cast<std::size_t>(X.d() * outputs)),
+      own_sums_(static_cast<std::size_t>(outputs)), moved_((outputs + 1) * lanes),
+      partial_(fused::width * X.d() * outputs), totals_(fused::width * outputs),
+      weights_((X.d() + 1) * outputs), where_(static_cast<std::size_t>(X.d())) {
+  const std::int64_t n = X.n(), d = X.d();
+  std::copy(mass, mass + n, mass_.begin());
+  std::vector<std::int32_t> features(static_cast<std::size_t>(d));
   std::iota(features.begin(), features.end(), 0);
-  Workspace columns(X.n() * X.d());
-  X.gather_columns(features.data(), X.d(), columns.data());
-  std::fill(X_.data(), X_.data() + blocks_ * lanes * X.d(), 0.0);
-  for (std::int64_t j = 0; j < X.d(); ++j) {
-    for (std::int64_t i = 0; i < X.n(); ++i) {
-      X_.data()[(i / lanes * X.d() + j) * lanes + i % lanes] = columns.data()[j * X.n() + i];
+  Workspace columns(n * d);
+  X.gather_columns(features.data(), d, columns.data());
+  std::fill(X_.data(), X_.data() + blocks_ * lanes * d, 0.0);
+  for (std::int64_t j = 0; j < d; ++j) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      X_.data()[(i / lanes * d + j) * lanes + i % lanes] = columns.data()[j * n + i];
     }
+  }
+  // A row without mass beyond the last sample has one entry that counts, whose projection is 0.
+  std::vector<double> dual(static_cast<std::size_t>(entries()));
+  for (std::int64_t i = 0; i < blocks_ * lanes; ++i) {
+    for (std::int64_t k = 0; k < outputs; ++k) {
+      const double beyond = k == 0 ? 0.0 : -1e200;
+      lift_.data()[at(i, k)] = i < n ? margins[i * outputs + k] : beyond;
+      if (i < n) dual[static_cast<std::size_t>(at(i, k))] = own[i * outputs + k];
+    }
+  }
+  std::vector<double> all(own_gradient_.size()), sums(own_sums_.size());
+  gradient(dual.data(), all.data(), sums.data());
+  own_gradient_ = all;
+  own_sums_ = sums;
+}
+
+template <bool project>
+void FusedRows::run(std::int64_t active, double* dual, double* gradient, double* sums) {
+  const std::int64_t entries = features_ * outputs_;
+  std::fill(partial_.data(), partial_.data() + fused::width * entries, 0.0);
+  std::fill(totals_.data(), totals_.data() + fused::width * outputs_, 0.0);
+  const fused::Pass all{features_,         outputs_,        active,
+                        where_.data(),     weights_.data(), weights_.data() + features_ * outputs_,
+                        X_.data(),         lift_.data(),    mass_.data(),
+                        threshold_.data(), share_.data(),   dual,
+                        moved_.data(),     partial_.data(), totals_.data()};
+  if constexpr (project) {
+#if defined(SPARSVM_WIDE)
+    static const bool wide = has_wide();
+    wide ? wide_step_blocks(all, samples_) : step_blocks(all, samples_);
+#else
+    step_blocks(all, samples_);
+#endif
+  } else {
+    gradient_blocks(all, samples_);
+  }
+  const auto sum_of_eight = [](const double* v) {
+    return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
+  };
+  for (std::int64_t e = 0; e < entries; ++e) {
+    gradient[e] = sum_of_eight(partial_.data() + fused::width * e) - own_gradient_[e];
+  }
+  for (std::int64_t k = 0; k < outputs_; ++k) {
+    sums[k] = sum_of_eight(totals_.data() + fused::width * k) - own_sums_[k];
   }
 }
 
-void FusedRows::run(const Pass& pass) {
-  pass_over(outputs_, {blocks_, features_, X_.data(), mass_.data(), partial_.data()}, pass);
+void FusedRows::step(const double* weights, const double* intercept, double factor, double* dual,
+                     double* gradient, double* sums) {
+  std::int64_t active = 0;
+  for (std::int64_t j = 0; j < features_; ++j) {
+    const double* w = weights + j * outputs_;
+    double* to = weights_.data() + active * outputs_;
+    bool used = false;
+    for (std::int64_t k = 0; k < outputs_; ++k) {
+      used |= w[k] != 0.0;
+      to[k] = factor * w[k];
+    }
+    where_[static_cast<std::size_t>(active)] = j * lanes;
+    active += used;
+  }
+  double* b = weights_.data() + features_ * outputs_;
+  for (std::int64_t k = 0; k < outputs_; ++k) b[k] = factor * intercept[k];
+  run<true>(active, dual, gradient, sums);
+}
+
+void FusedRows::gradient(double* dual, double* gradient, double* sums) {
+  run<false>(0, dual, gradient, sums);
 }
 
 }  // namespace sparsvm

@@ -1,28 +1,34 @@
-// Both products and the dual step of fbpd in one pass over a small dense design of few classes.
+// Both products and the dual step of fbpd in one pass over a small dense design.
 //
-// Twelve samples lie side by side, entry by entry, so that their scores, their dual rows and their
-// share of the next gradient stay in registers: nothing is transposed and X is read once. On rows of
-// a few dozen features this takes less than the two products of BLAS alone.
+// Twenty-four samples lie side by side, entry by entry, so that their scores, their dual rows and
+// their share of the next gradient stay in registers and the first cache: nothing is transposed and X
+// is read once. On rows of a few dozen features this takes about as long as the products of BLAS.
+//
+// The projection of a row on its simplex is a threshold. From one iteration to the next it moves
+// little, and mostly as many entries stay above it: then the sum of the entries above the old one
+// tells the new one, and the sum of the row shows whether this was so. Rows for which it was not are
+// projected again from nothing.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "design.hpp"
-#include "simplex_root.hpp"
 
 namespace sparsvm {
 
 class FusedRows {
  public:
-  static constexpr int lanes = 12;
-  /// Beyond these BLAS wins, or the copy of X would be more than the design itself may keep; each
-  /// number of outputs is code of its own.
-  static constexpr std::int64_t most_features = 64, most_entries = 1 << 19, most_outputs = 12;
+  static constexpr int lanes = 24;
+  /// Beyond these BLAS wins, or the copy of X would be more than the design itself may keep.
+  static constexpr std::int64_t most_features = 64, most_entries = 1 << 19, most_outputs = 128;
 
   static bool suits(const Design& X, std::int64_t outputs);
 
-  FusedRows(const Design& X, std::int64_t outputs, const double* mass);
+  /// `margins` and `own`, the mass on the true class, are n x outputs. One output stands for two
+  /// classes: the margin is half the difference of theirs, and `factor` of step() counts for half.
+  FusedRows(const Design& X, std::int64_t outputs, const double* mass, const double* margins,
+            const double* own);
 
   /// Entries of an n x K matrix in the order of this class, samples filled up to whole blocks.
   std::int64_t entries() const { return blocks_ * lanes * outputs_; }
@@ -30,25 +36,26 @@ class FusedRows {
     return (i / lanes * outputs_ + k) * lanes + i % lanes;
   }
 
-  /// The arrays of one pass; those with a sample's entries are in the order of at().
-  struct Pass {
-    const double* weights;    // d x K
-    const double* intercept;  // K
-    const double* lift;       // σ·margins + mass on the true class
-    const double* own;        // mass on the true class
-    double sigma;
-    double* tilde;     // Ỹ, replaced by P(Y + σ(scores + margins)) − own
-    double* gradient;  // d x K, becomes XᵀỸ
-    double* sums;      // K, become the column sums of Ỹ
-  };
+  /// Y <- P(Y + factor·(X W + intercept) + margins), in the order of at(); then gradient = XᵀỸ
+  /// (d x K) and sums = 1ᵀỸ (K) with Ỹ = Y − own.
+  void step(const double* weights, const double* intercept, double factor, double* dual,
+            double* gradient, double* sums);
 
-  void run(const Pass& pass);
+  /// gradient and sums of a Y at hand, to the last bit what step() leaves behind.
+  void gradient(double* dual, double* gradient, double* sums);
 
  private:
-  std::int64_t blocks_, features_, outputs_;
-  Workspace X_;               // blocks x d x lanes
-  std::vector<double> mass_;  // blocks x lanes, 0 beyond the last sample
-  Workspace partial_;         // d x K packs: the gradient, lane by lane
+  template <bool project>
+  void run(std::int64_t active, double* dual, double* gradient, double* sums);
+
+  std::int64_t samples_, blocks_, features_, outputs_;
+  Workspace X_;                            // blocks x d x lanes
+  Workspace lift_;                         // the margins, like Y
+  std::vector<double> mass_;               // blocks x lanes, 0 beyond the last sample
+  std::vector<double> threshold_, share_;  // blocks x lanes, see fused::Pass
+  std::vector<double> own_gradient_, own_sums_;
+  Workspace moved_, partial_, totals_, weights_;
+  std::vector<std::int64_t> where_;
 };
 
 }  // namespace sparsvm

@@ -28,6 +28,10 @@ using LooseHalfPackF = float __attribute__((vector_size(16), aligned(4), may_ali
 #define SPARSVM_LOADF(pointer) (*reinterpret_cast<const LoosePackF*>(pointer))
 #define SPARSVM_STOREF(pointer, value) (*reinterpret_cast<LoosePackF*>(pointer) = (value))
 
+SPARSVM_INLINE void load(Pack& v, const double* from) { v = SPARSVM_LOAD(from); }
+
+SPARSVM_INLINE void store(double* to, const Pack& v) { SPARSVM_STORE(to, v); }
+
 /// Four floats, widened.
 SPARSVM_INLINE void load_widened(Pack& v, const float* from) {
   v = __builtin_convertvector(*reinterpret_cast<const LooseHalfPackF*>(from), Pack);
@@ -49,6 +53,45 @@ SPARSVM_INLINE void add_above(const Pack& v, const Pack& bound, Pack& sum, Pack&
 SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
   v *= reinterpret_cast<Pack>((reinterpret_cast<PackBits>(shifted) + 1023) << 52);
 }
+
+#if defined(SPARSVM_WIDE)
+
+/// Eight doubles, for functions marked SPARSVM_WIDE.
+using WidePack = double __attribute__((vector_size(64)));
+using LooseWidePack = double __attribute__((vector_size(64), aligned(8), may_alias));
+
+SPARSVM_INLINE void load(WidePack& v, const double* from) {
+  v = *reinterpret_cast<const LooseWidePack*>(from);
+}
+
+SPARSVM_INLINE void store(double* to, const WidePack& v) {
+  *reinterpret_cast<LooseWidePack*>(to) = v;
+}
+
+// Written out because GCC makes a comparison and a selection of v > other ? v : other.
+SPARSVM_INLINE void keep_positive(WidePack& v) {
+  asm("vmaxpd %1, %0, %0" : "+v"(v) : "v"(WidePack{}));
+}
+
+SPARSVM_INLINE void keep_smaller(WidePack& v, const WidePack& other) {
+  asm("vminpd %1, %0, %0" : "+v"(v) : "v"(other));
+}
+
+/// sum <- sum + a·b, rounded once: as the products of BLAS, unlike those of other packs.
+SPARSVM_INLINE void add_product(WidePack& sum, const WidePack& a, const WidePack& b) {
+  asm("vfmadd231pd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+}
+
+/// sum <- sum + a by the unit for products, where that for sums is busy.
+SPARSVM_INLINE void add_aside(WidePack& sum, const WidePack& a, const WidePack& one) {
+  add_product(sum, a, one);
+}
+
+SPARSVM_INLINE double sum_of(const WidePack& v) {
+  return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
+}
+
+#endif
 
 #else
 
@@ -109,6 +152,10 @@ SPARSVM_INLINE P load_pack(const T* from) {
 #define SPARSVM_STOREF(pointer, value) \
   (std::memcpy((pointer), ::sparsvm::PackF(value).lane, sizeof(::sparsvm::PackF)))
 
+SPARSVM_INLINE void load(Pack& v, const double* from) { v = SPARSVM_LOAD(from); }
+
+SPARSVM_INLINE void store(double* to, const Pack& v) { SPARSVM_STORE(to, v); }
+
 SPARSVM_INLINE void load_widened(Pack& v, const float* from) {
   v = Pack::of([&](int k) { return static_cast<double>(from[k]); });
 }
@@ -163,6 +210,10 @@ SPARSVM_INLINE void exponentiate(Pack& v) {
   scale_by_power(sum, shifted);
   v = sum;
 }
+
+SPARSVM_INLINE void add_product(Pack& sum, const Pack& a, const Pack& b) { sum += a * b; }
+
+SPARSVM_INLINE void add_aside(Pack& sum, const Pack& a, const Pack&) { sum += a; }
 
 SPARSVM_INLINE double sum_of(const Pack& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 

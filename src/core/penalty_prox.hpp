@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "flat_loops.hpp"
 #include "penalty_kind.hpp"
 #include "prox.hpp"
 #include "simplex_batch.hpp"
@@ -136,14 +137,7 @@ class PenaltyProx {
   /// Soft thresholding by shrink·ω_j, then division by 1 + damp·ω_j².
   void entrywise(double* V, double shrink, double damp, std::int64_t from, std::int64_t to) const {
     if (all_ones_) {
-      // One flat loop, which vectorises whatever the number of outputs.
-      const double below = 1.0 + damp;
-      double* end = V + to * outputs_;
-      if (damp == 0.0) {
-        for (double* v = V + from * outputs_; v < end; ++v) *v = soft(*v, shrink);
-      } else {
-        for (double* v = V + from * outputs_; v < end; ++v) *v = soft(*v, shrink) / below;
-      }
+      flat::soften(V + from * outputs_, shrink, 1.0 + damp, (to - from) * outputs_);
       return;
     }
     for (std::int64_t j = from; j < to; ++j) {

@@ -1,0 +1,337 @@
+// The pieces of a fused pass over twenty-four samples, for packs of four or of eight doubles.
+//
+// Lane l of the eight belongs to the samples l, 8 + l and 16 + l: packs of four take the lanes in two
+// turns, and every number is computed by the same operations in the same order whatever the width.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "packs.hpp"
+#include "simplex_root.hpp"
+
+namespace sparsvm::fused {
+
+inline constexpr int lanes = 24, width = 8;
+
+/// All blocks of samples and the arrays of one pass; a sample's entries are `lanes` apart.
+struct Pass {
+  std::int64_t features, outputs;
+  std::int64_t active;        // features with weights, the only ones with a share in the scores
+  const std::int64_t* where;  // active: the features times `lanes`
+  const double* weights;      // active x K, times σ
+  const double* intercept;    // K, times σ
+  const double *X, *lift, *mass;
+  double *threshold, *share;  // of the last projection, and one over the number above it
+  double* dual;               // Y
+  double* moved;    // (K + 1) x lanes: Y + σ(scores + margins) less the threshold, and that itself
+  double* partial;  // d x K x width: XᵀY, lane by lane
+  double* sums;     // K x width: column sums of Y, lane by lane
+};
+
+/// use(0), ..., use(N − 1) written out, so that arrays they index need not lie in memory.
+template <int N, typename Use>
+SPARSVM_INLINE void repeat(Use use) {
+  [&]<int... i>(std::integer_sequence<int, i...>) SPARSVM_INLINE_LAMBDA {
+    (use(std::integral_constant<int, i>{}), ...);
+  }(std::make_integer_sequence<int, N>{});
+}
+
+template <typename P>
+inline constexpr int size = sizeof(P) / sizeof(double);
+
+/// Classes that are treated together: as many as the registers hold.
+template <typename P>
+inline constexpr int tile = size<P> == width ? 8 : 4;
+
+/// Y + σ(scores + margins) − threshold of T classes.
+template <typename P, int T, int G>
+SPARSVM_INLINE void take_scores(const Pass& a, std::int64_t k, P (&s)[T][G]) {
+  {
+    const P one = P{} + 1.0;
+    P last[G];
+    repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+      load(last[g], a.threshold + g * width);
+      last[g] = P{} - last[g];
+    });
+    repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+      const P b = P{} + a.intercept[k + t];
+      repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+        P lift;
+        load(s[t][g], a.dual + (k + t) * lanes + g * width);
+        load(lift, a.lift + (k + t) * lanes + g * width);
+        s[t][g] += lift;
+        add_aside(s[t][g], last[g], one);
+        s[t][g] += b;
+      });
+    });
+  }
+  const double* __restrict w = a.weights + k;
+  for (std::int64_t e = 0; e < a.active; ++e, w += a.outputs) {
+    const double* x = a.X + a.where[e];
+    P column[G];
+    repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { load(column[g], x + g * width); });
+    repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+      const P weight = P{} + w[t];
+      repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { add_product(s[t][g], column[g], weight); });
+    });
+  }
+}
+
+/// partial += XᵀY and sums += 1ᵀY of T classes.
+template <typename P, int T, int G>
+SPARSVM_INLINE void add_gradient(const Pass& a, std::int64_t k, const P (&y)[T][G]) {
+  repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+    P total, sum = y[t][0];
+    for (int g = 1; g < G; ++g) sum += y[t][g];
+    load(total, a.sums + (k + t) * width);
+    store(a.sums + (k + t) * width, total + sum);
+  });
+  const double* __restrict x = a.X;
+  double* __restrict to = a.partial + k * width;
+  for (std::int64_t j = 0; j < a.features; ++j, x += lanes, to += a.outputs * width) {
+    P column[G];
+    repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { load(column[g], x + g * width); });
+    repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+      P total;
+      load(total, to + t * width);
+      repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { add_product(total, column[g], y[t][g]); });
+      store(to + t * width, total);
+    });
+  }
+}
+
+/// Scores into `moved`; excess += their positive parts.
+template <typename P, int T, int G>
+SPARSVM_INLINE void score_tile(const Pass& a, std::int64_t k, P (&excess)[G]) {
+  P s[T][G];
+  take_scores<P, T, G>(a, k, s);
+  repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+    repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+      store(a.moved + (k + t) * lanes + g * width, s[t][g]);
+      keep_positive(s[t][g]);
+      excess[g] += s[t][g];
+    });
+  });
+}
+
+template <typename P, int T, int G>
+SPARSVM_INLINE void gradient_tile(const Pass& a, std::int64_t k) {
+  P y[T][G];
+  repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+    repeat<G>([&](auto g)
+                  SPARSVM_INLINE_LAMBDA { load(y[t][g], a.dual + (k + t) * lanes + g * width); });
+  });
+  add_gradient<P, T, G>(a, k, y);
+}
+
+/// Calls use<T>(first class) for tiles of at most `most` classes that differ by one at most.
+template <int most, typename Use>
+SPARSVM_INLINE void for_each_tile(std::int64_t outputs, Use use) {
+  const std::int64_t tiles = (outputs + most - 1) / most;
+  for (std::int64_t i = 0, k = 0; i < tiles; ++i) {
+    const std::int64_t size = (outputs - k) / (tiles - i);
+    switch (size) {
+      case 1: use.template operator()<1>(k); break;
+      case 2: use.template operator()<2>(k); break;
+      case 3: use.template operator()<3>(k); break;
+      case 4: use.template operator()<4>(k); break;
+      default:
+        if constexpr (most > 4) {
+          switch (size) {
+            case 5: use.template operator()<5>(k); break;
+            case 6: use.template operator()<6>(k); break;
+            case 7: use.template operator()<7>(k); break;
+            default: use.template operator()<8>(k); break;
+          }
+        }
+    }
+    k += size;
+  }
+}
+
+/// Sums of a row of Y may miss its mass by so much for each class, or the row is done again.
+inline constexpr double slack = 4.0 * 2.220446049250313e-16;
+
+/// Y <- the projection of eight samples from g on, found from nothing.
+SPARSVM_INLINE void project_again(const Pass& a, int g) {
+  const std::int64_t K = a.outputs;
+  double* z = a.moved + g;
+  double top[width], theta[width];
+  for (int l = 0; l < width; ++l) top[l] = z[l];
+  for (std::int64_t k = 1; k < K; ++k) {
+    for (int l = 0; l < width; ++l) top[l] = z[k * lanes + l] > top[l] ? z[k * lanes + l] : top[l];
+  }
+  for (std::int64_t k = 0; k < K; ++k) {
+    for (int l = 0; l < width; ++l) z[k * lanes + l] -= top[l];
+  }
+  simplex_roots<2>(z, lanes, static_cast<int>(K), a.mass + g, theta);
+  double above[width] = {};
+  for (std::int64_t k = 0; k < K; ++k) {
+    for (int l = 0; l < width; ++l) {
+      const double y = z[k * lanes + l] - theta[l];
+      a.dual[k * lanes + g + l] = y > 0.0 ? y : 0.0;
+      above[l] += y > 0.0 ? 1.0 : 0.0;
+    }
+  }
+  for (int l = 0; l < width; ++l) {
+    a.threshold[g + l] = z[K * lanes + l] + (top[l] + theta[l]);
+    a.share[g + l] = 1.0 / (above[l] > 1.0 ? above[l] : 1.0);
+  }
+}
+
+/// The move of the thresholds if as many entries are above them as there were in the last pass:
+/// then `excess` tells it. Whether this was so the sums of the projections show.
+template <typename P, int G>
+SPARSVM_INLINE void move_thresholds(const Pass& a, const P (&excess)[G], P (&mass)[G],
+                                    P (&theta)[G]) {
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+    P share;
+    load(mass[g], a.mass + g * width);
+    load(share, a.share + g * width);
+    theta[g] = (excess[g] - mass[g]) * share;
+  });
+}
+
+/// What the sums of rows, their mass taken off, miss beyond rounding.
+template <typename P>
+SPARSVM_INLINE void miss(const Pass& a, const P& sum, const P& mass, P& out) {
+  const double allowed = slack * static_cast<double>(a.outputs);
+  P above = sum - mass * allowed, below = (P{} - sum) - mass * allowed;
+  keep_positive(above);
+  keep_positive(below);
+  out = above + below;
+}
+
+/// Whether rows are wrong, which most of the time are not.
+template <typename P, int G>
+SPARSVM_INLINE bool missed(const Pass& a, const P (&sum)[G], const P (&mass)[G], bool (&wrong)[G]) {
+  P by[G], all = {};
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+    miss(a, sum[g], mass[g], by[g]);
+    all += by[g];
+  });
+  if (sum_of(all) == 0.0) return false;
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { wrong[g] |= !(sum_of(by[g]) == 0.0); });
+  return true;
+}
+
+/// Y <- its projection; says which groups of rows are wrong.
+template <typename P, int G>
+SPARSVM_INLINE void project_tile(const Pass& a, const P (&excess)[G], bool (&wrong)[G]) {
+  P mass[G], theta[G], sum[G];
+  move_thresholds<P, G>(a, excess, mass, theta);
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+    P last;
+    load(last, a.threshold + g * width);
+    store(a.moved + a.outputs * lanes + g * width, last);
+    store(a.threshold + g * width, last + theta[g]);
+    sum[g] = P{} - mass[g];
+  });
+  for (std::int64_t k = 0; k < a.outputs; ++k) {
+    repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+      P y;
+      load(y, a.moved + k * lanes + g * width);
+      y = y - theta[g];
+      keep_positive(y);
+      store(a.dual + k * lanes + g * width, y);
+      sum[g] += y;
+    });
+  }
+  missed<P, G>(a, sum, mass, wrong);
+}
+
+/// Y <- clipped to [0, mass], for one output that stands for two classes.
+template <typename P, int G>
+SPARSVM_INLINE void clip_tile(const Pass& a) {
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+    P y, mass;
+    load(y, a.moved + g * width);
+    load(mass, a.mass + g * width);
+    keep_positive(y);
+    keep_smaller(y, mass);
+    store(a.dual + g * width, y);
+  });
+}
+
+/// A whole block of few classes without leaving the registers, unless the projection is wrong: then
+/// nothing has changed.
+template <typename P, int K, int G>
+SPARSVM_INLINE bool block_of_few(const Pass& a) {
+  P s[K][G], excess[G] = {}, mass[G], theta[G], sum[G];
+  take_scores<P, K, G>(a, 0, s);
+  repeat<K>([&](auto k) SPARSVM_INLINE_LAMBDA {
+    repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+      P above = s[k][g];
+      keep_positive(above);
+      excess[g] += above;
+    });
+  });
+  move_thresholds<P, G>(a, excess, mass, theta);
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { sum[g] = P{} - mass[g]; });
+  repeat<K>([&](auto k) SPARSVM_INLINE_LAMBDA {
+    repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+      s[k][g] = s[k][g] - theta[g];
+      keep_positive(s[k][g]);
+      sum[g] += s[k][g];
+    });
+  });
+  bool wrong[G] = {};
+  if (missed<P, G>(a, sum, mass, wrong)) return false;
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+    P last;
+    load(last, a.threshold + g * width);
+    store(a.threshold + g * width, last + theta[g]);
+    repeat<K>([&](auto k)
+                  SPARSVM_INLINE_LAMBDA { store(a.dual + k * lanes + g * width, s[k][g]); });
+  });
+  add_gradient<P, K, G>(a, 0, s);
+  return true;
+}
+
+template <typename P, int G>
+SPARSVM_INLINE bool block_if_few(const Pass& a) {
+  switch (a.outputs) {
+    case 3: return block_of_few<P, 3, G>(a);
+    case 4: return block_of_few<P, 4, G>(a);
+    case 5: return block_of_few<P, 5, G>(a);
+    case 6: return block_of_few<P, 6, G>(a);
+    case 7: return block_of_few<P, 7, G>(a);
+    case 8: return block_of_few<P, 8, G>(a);
+    default: return false;
+  }
+}
+
+/// One block, of which G times eight samples are there; without `project` Y stays as it is.
+template <typename P, int G, bool project>
+SPARSVM_INLINE void block(const Pass& whole) {
+  if constexpr (project && size<P> == width && G == 3) {
+    if (block_if_few<P, G>(whole)) return;
+  }
+  bool wrong[G] = {};
+  for (int h = 0; project && h < width; h += size<P>) {
+    Pass a = whole;
+    a.X += h, a.lift += h, a.mass += h, a.threshold += h, a.share += h, a.dual += h, a.moved += h;
+    P excess[G] = {};
+    for_each_tile<tile<P>>(a.outputs, [&]<int T>(std::int64_t k) SPARSVM_INLINE_LAMBDA {
+      score_tile<P, T, G>(a, k, excess);
+    });
+    if (a.outputs == 1) {
+      clip_tile<P, G>(a);
+    } else {
+      project_tile<P, G>(a, excess, wrong);
+    }
+  }
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+    if (wrong[g]) project_again(whole, g * width);
+  });
+  for (int h = 0; h < width; h += size<P>) {
+    Pass a = whole;
+    a.X += h, a.dual += h, a.sums += h, a.partial += h;
+    for_each_tile<tile<P>>(a.outputs, [&]<int T>(std::int64_t k)
+                                          SPARSVM_INLINE_LAMBDA { gradient_tile<P, T, G>(a, k); });
+  }
+}
+
+}  // namespace sparsvm::fused
