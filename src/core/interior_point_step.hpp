@@ -118,6 +118,7 @@ inline bool InteriorPoint::predict() {
     if (system_.factor()) {
       direction(0.0, false);
       if (solve_residual_ <= kAccurate) return true;
+      if (system_.give_up_inverses()) continue;
       if (solve_residual_ < best) {
         best = solve_residual_;
         best_level = system_.regularisation;

@@ -25,6 +25,7 @@
 #include "column_sums.hpp"
 #include "feature_elimination.hpp"
 #include "penalty_blocks.hpp"
+#include "spd_inverse.hpp"
 
 namespace sparsvm {
 
@@ -116,6 +117,12 @@ class NewtonSystem {
   // Called between the parts of a factorisation, so that Ctrl-C need not wait for all of them.
   std::function<void()> poll = [] {};
 
+  // Whether factors may solve what inverses could not; from then on they are used.
+  bool give_up_inverses() {
+    inverse_suffices_ = false;
+    return !feature_side_ && inverted_;
+  }
+
   static constexpr double kRefined = 1e-11;  // relative residual that more steps do not improve
 
   // Returns false when the matrices cannot be factored even with regularisation.
@@ -151,6 +158,7 @@ class NewtonSystem {
       } else if (now > 1e3 * best) {
         break;
       }
+      if (it >= kFewRefinements) inverse_suffices_ = false;
     }
     std::swap(out, best_);
     return best;
@@ -158,18 +166,23 @@ class NewtonSystem {
 
  private:
   static constexpr int kMaxRefinements = 12;
+  static constexpr int kFewRefinements = 2;  // more cost what the inverses save
 
   int n_, K_, q_, schur_size_ = 0;
   std::vector<double> F_, gram_, quadratic_columns_;
-  std::vector<double> M_, diag_;  // M_k: upper triangle M, lower triangle its Cholesky factor
-  std::vector<char> factored_;    // false: M_k is diagonal
+  // M_k: above the diagonal M (its diagonal is diag_), below it the inverse, or from the diagonal on
+  // the Cholesky factor where columns couple the classes.
+  std::vector<double> M_, diag_, inverse_diagonal_;
+  std::vector<char> factored_;  // false: M_k is diagonal
+  bool inverted_ = false, inverse_suffices_ = true;
+  SpdInverse spd_inverse_;
   ClassCoupling coupling_;
   ColumnSums sums_;
   FeatureElimination features_;
   bool feature_side_ = false;
   std::vector<double> C_;  // Schur complement, lower triangle
-  std::vector<double> inverse_, factor_inverse_, half_, coupled_, scaled_, solved_free_,
-      shared_diag_;
+  std::vector<double> inverse_, inverse_sum_, factor_inverse_, half_, coupled_, scaled_,
+      solved_free_, shared_diag_;
   double curvature_scale_ = 0.0;  // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<std::int64_t>> class_coords_;
   std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
@@ -289,7 +302,7 @@ class NewtonSystem {
       for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
     } else if (factored_[k]) {
       symv('U', n_, -1.0, block(k), n_, y, 1, 1.0, out, 1);
-      // The diagonal in storage is the factor's.
+      // The diagonal in storage is the factor's, or zero.
       for (int i = 0; i < n_; ++i) out[i] -= (dg[i] - block(k)[idx(i, i)]) * y[i];
     } else {
       for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
@@ -371,7 +384,8 @@ class NewtonSystem {
   void add_free_terms_diagonal(int k);
   void store_free_terms(int k);
   void add_coupling_terms(int k);
-  void solve_class(int k, double* x) const;
+  void store_inverse(int k);
+  void solve_class(int k, double* x);
   void solve_samples(NewtonVector& v);
 
   // newton_system_features.hpp
