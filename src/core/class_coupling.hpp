@@ -1,6 +1,7 @@
 // The part of the Newton system that couples the classes: one column per penalty group that spans
 // them. N_k (n x R) is the class-k part of those columns, scaled so that the coupling is sum_k N_k
-// N_k' with unit weights.
+// N_k' with unit weights. After them come the columns of open coordinates, normalised, with weights
+// of their own: N' dY = weight * z.
 //
 // On text the columns are sparse, and then working with the explicit inverse of M_k costs
 // nnz(N_k) * (n + R) instead of the n^2 R + n R^2 of dense triangular solves (News20, 200
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "open_coordinates.hpp"
 #include "penalty_blocks.hpp"
 
 namespace sparsvm {
@@ -22,25 +24,29 @@ class ClassCoupling {
   int count() const { return count_; }
   bool sparse() const { return sparse_; }
 
-  void clear() { count_ = 0; }
+  int n_open() const { return static_cast<int>(weight_.size()); }  // the last of the columns
+  int n_groups() const { return count_ - n_open(); }
+  double weight(int r) const { return r < n_groups() ? 1.0 : weight_[r - n_groups()]; }
 
-  // Xw: gathered columns, n x m. Blocks without a rank-one part do not couple.
-  void build(const PenaltyBlocks& blocks, const double* Xw, int n, int n_classes,
-             bool allow_sparse) {
+  void clear() {
+    count_ = 0;
+    weight_.clear();
+  }
+
+  // Xw: gathered columns, n x m. Blocks without a rank-one part do not couple. `joint`: blocks span
+  // classes.
+  void build(const PenaltyBlocks& blocks, const OpenCoordinates& open, const double* Xw, int n,
+             int n_classes, bool joint, bool allow_sparse) {
     n_ = n;
-    list_.clear();
-    for (std::int64_t b = 0; b < blocks.size(); ++b)
-      if (blocks.kappa(b) > 0.0) list_.push_back(b);
-    count_ = static_cast<int>(list_.size());
+    list_terms(blocks, open, joint);
     sparse_ = allow_sparse;
     if (sparse_) find_pattern(blocks, Xw);
     values_.assign(static_cast<std::size_t>(n_classes) * per_class(), 0.0);
-    for (int r = 0; r < count_; ++r) {
-      const std::int64_t b = list_[r];
-      const double root = std::sqrt(blocks.kappa(b));
-      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
+    for (int r = 0; r < count_; ++r)
+      for (std::size_t a = first_[r]; a < first_[r + 1]; ++a) {
+        const std::int64_t c = terms_[a].coordinate;
         const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
-        const double f = root * blocks.vec[c];
+        const double f = terms_[a].factor;
         double* out = values_.data() + blocks.cls[c] * per_class();
         if (sparse_) {
           for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) out[p] += f * x[row_[p]];
@@ -49,14 +55,19 @@ class ClassCoupling {
           for (int i = 0; i < n_; ++i) out[i] += f * x[i];
         }
       }
-    }
+    for (int o = 0; o < open.count(); ++o) normalise(o, open.rho(o), n_classes);
   }
 
-  // Mean over samples of the diagonal of N_k N_k'.
+  // What z has to be multiplied by for the open coordinates as they are, before normalisation.
+  double unknown_scale(int o) const { return 1.0 / size_[o]; }
+
+  // Mean over samples of the diagonal of N_k N_k', without the open coordinates.
   double mean_diagonal(int k) const {
     const double* v = values_.data() + k * per_class();
+    const std::size_t last = sparse_ ? static_cast<std::size_t>(start_[n_groups()])
+                                     : static_cast<std::size_t>(n_) * n_groups();
     double sum = 0.0;
-    for (std::size_t p = 0; p < per_class(); ++p) sum += v[p] * v[p];
+    for (std::size_t p = 0; p < last; ++p) sum += v[p] * v[p];
     return sum / n_;
   }
 
@@ -126,13 +137,52 @@ class ClassCoupling {
 
   int n_ = 0, count_ = 0;
   bool sparse_ = false;
-  std::vector<std::int64_t> list_, start_;
+  std::vector<OpenCoordinates::Term> terms_;  // of column r: [first_[r], first_[r + 1])
+  std::vector<std::size_t> first_;
+  std::vector<double> weight_, size_;  // per open coordinate
+  std::vector<std::int64_t> start_;
   std::vector<std::int32_t> row_;
   std::vector<double> values_;  // per class: the pattern's values, or n x R dense
   std::vector<double> rows_of_P_, row_sum_;
 
   std::size_t per_class() const {
     return sparse_ ? row_.size() : static_cast<std::size_t>(n_) * count_;
+  }
+
+  void list_terms(const PenaltyBlocks& blocks, const OpenCoordinates& open, bool joint) {
+    terms_.clear();
+    first_.assign(1, 0);
+    for (std::int64_t b = 0; b < blocks.size() && joint; ++b) {
+      if (!(blocks.kappa(b) > 0.0)) continue;
+      const double root = std::sqrt(open.kappa(blocks, b));
+      for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+        if (!open.is_open(c)) terms_.push_back({c, root * blocks.vec[c]});
+      first_.push_back(terms_.size());
+    }
+    for (int o = 0; o < open.count(); ++o) {
+      terms_.insert(terms_.end(), open.begin(o), open.end(o));
+      first_.push_back(terms_.size());
+    }
+    count_ = static_cast<int>(first_.size()) - 1;
+    weight_.assign(open.count(), 0.0);
+    size_.assign(open.count(), 0.0);
+  }
+
+  // Brings the column of an open coordinate to a mean square of one.
+  void normalise(int o, double rho, int n_classes) {
+    const int r = n_groups() + o;
+    const std::size_t from = sparse_ ? start_[r] : static_cast<std::size_t>(r) * n_;
+    const std::size_t to = sparse_ ? start_[r + 1] : from + n_;
+    double sum = 0.0;
+    for (int k = 0; k < n_classes; ++k)
+      for (std::size_t p = from; p < to; ++p) {
+        const double v = values_[k * per_class() + p];
+        sum += v * v;
+      }
+    size_[o] = std::sqrt(sum / n_);
+    weight_[o] = rho / (size_[o] * size_[o]);
+    for (int k = 0; k < n_classes; ++k)
+      for (std::size_t p = from; p < to; ++p) values_[k * per_class() + p] /= size_[o];
   }
 
   // The rows that any feature of a group touches, as long as they are few.
@@ -142,11 +192,10 @@ class ClassCoupling {
     const double limit = kSparseBelow * n_ * count_;
     sparse_ = true;
     for (int r = 0; r < count_ && sparse_; ++r) {
-      const std::int64_t b = list_[r];
       for (int i = 0; i < n_; ++i) {
         bool touched = false;
-        for (std::int64_t c = blocks.begin(b); c < blocks.end(b) && !touched; ++c)
-          touched = Xw[static_cast<std::size_t>(blocks.col[c]) * n_ + i] != 0.0;
+        for (std::size_t a = first_[r]; a < first_[r + 1] && !touched; ++a)
+          touched = Xw[static_cast<std::size_t>(blocks.col[terms_[a].coordinate]) * n_ + i] != 0.0;
         if (touched) row_.push_back(i);
       }
       start_.push_back(static_cast<std::int64_t>(row_.size()));

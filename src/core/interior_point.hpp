@@ -81,6 +81,7 @@ class InteriorPoint {
   InteriorPointResult solve(const InteriorPointOptions& options) {
     across_features_ = options.across_features;
     residual_ = options.residual;
+    tol_ = options.tol;
     start();
     InteriorPointResult result;
     int it = 0;
@@ -124,6 +125,11 @@ class InteriorPoint {
   static constexpr int kPatience = 30;        // iterations without progress before giving up
   static constexpr double kRounding = 2e-15;  // dual residuals that count as none
   static constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4;
+  // On the central path D of a coordinate is (how far its weight may move)^2 / mu. Where that moves
+  // the scores by the root of this many margins it is an unknown of its own.
+  static constexpr double kOpen = 1e6;
+  static constexpr double kNearly = 100.0;   // tolerances from the end, where zeros are refitted
+  static constexpr double kRoughly = 1e-3;   // residual of that solve
   static constexpr double kAccurate = 1e-9;  // residual of the Newton solve that needs no more
 
   const HingeTask& t_;
@@ -157,7 +163,7 @@ class InteriorPoint {
   std::vector<double> G_, dG_;              // d x outputs: X'Y~ - V
   NewtonVector rhs_, dir_;
   std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_, signed_;
-  double residual_ = 0.0, mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
+  double tol_ = 0.0, residual_ = 0.0, mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
   int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
   double last_gap_ = std::numeric_limits<double>::infinity();
   double solve_residual_ = 0.0;
@@ -227,6 +233,8 @@ class InteriorPoint {
   double conjugate();
   double infeasibility();
   void evaluate();
+  void refit();
+  double open_drift();
   void consider(Candidate& best, const std::vector<double>& values, const std::vector<double>& S,
                 double square);
   void keep(Candidate& best, const std::vector<double>& values, double scale, double primal) const;
@@ -244,6 +252,8 @@ class InteriorPoint {
   double ratio(const std::vector<double>& x, const std::vector<double>& dx, double a) const;
   bool predict();
   std::pair<double, double> step_lengths() const;
+  void restore_open(int open_before);
+  void assemble();
   bool iterate(int it);
   void advance(double ap, double ad);
 

@@ -69,6 +69,7 @@ inline void InteriorPoint::restart_on_active(double threshold) {
                weights.data());
   }
   blocks_ = std::move(active);
+  system_.close_coordinates();
   dense_ = sparse_ = Candidate();
   start_slacks(kPolishMix);
 }

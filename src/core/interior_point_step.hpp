@@ -99,6 +99,7 @@ inline void InteriorPoint::direction(double tau, bool corrector) {
   dU_.resize(Y_.size());
   for (std::size_t a = 0; a < Y_.size(); ++a) dU_[a] = (c_[a] - U_[a] * dir_.y[a]) / Y_[a];
   transposed_coordinates(dir_.y.data());
+  system_.complete(dir_, dg_.data());
   blocks_.recover(dg_.data());
 }
 
@@ -141,12 +142,33 @@ inline std::pair<double, double> InteriorPoint::step_lengths() const {
   return {ap, ad};
 }
 
-inline bool InteriorPoint::iterate(int it) {
-  mu_ = average_complementarity();
-  blocks_.compute_scaling();
+// The columns of open coordinates are so large that what a solve leaves of X'dY would add up to a
+// visible part of the dual ball over the iterations: the next step takes it back, or, where the
+// coordinates are open no longer, it is a dual residual like others.
+inline void InteriorPoint::restore_open(int open_before) {
+  rhs_.z.clear();
+  if (system_.n_open() == 0 && open_before == 0) return;
+  signed_coordinates();
+  blocks_.subtract_held(dg_.data());
+  if (system_.n_open() > 0)
+    system_.remove_drift(dg_.data(), rhs_.z);
+  else
+    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) blocks_.shift[c] -= dg_[c];
+}
+
+inline void InteriorPoint::assemble() {
+  const int open_before = system_.n_open();
+  system_.open_coordinates(blocks_, column_scale_.data(), kOpen / mu_);
   system_.assemble(blocks_, Xw_.data(), layout_.joint,
                    quadratic_ || (layout_.joint && layout_.shape.kind == BlockKind::euclidean),
                    U_.data(), Y_.data());
+  restore_open(open_before);
+}
+
+inline bool InteriorPoint::iterate(int it) {
+  mu_ = average_complementarity();
+  blocks_.compute_scaling();
+  assemble();
   monitor_.poll();
   if (!predict()) return false;
   monitor_.poll();

@@ -126,6 +126,7 @@ inline void InteriorPoint::evaluate() {
   double dual = -(square - linear + 0.5 * tilt_norm_) - conjugate();
   for (std::size_t a = 0; a < Y_.size(); ++a) dual += Y_[a] * r_[a];
   dual -= infeasibility() + blocks_.shift_value(std::max(kRounding, residual_));
+  if (system_.n_open() > 0) dual -= std::fabs(dual) * open_drift();
   // As long as no dual value can be trusted, the latest point is the best guess.
   if (!polishing_ && (dual > best_dual_ || !std::isfinite(best_dual_))) {
     best_dual_ = dual;
@@ -141,7 +142,45 @@ inline void InteriorPoint::evaluate() {
     blocks_.sparse_weights(column_scale_.data(), 1.0, trial_);
     scores(trial_, b_, Y_, trial_scores_);
     consider(sparse_, trial_, trial_scores_, 0.0);
+    if (!converged(tol_) && dense_.primal - best_dual_ < kNearly * tol_ * magnitude(dense_.primal))
+      refit();
   }
+}
+
+// The point with exact zeros has lost the scores of what it dropped. One more solve with the last
+// factors tells how the other coefficients make up for them.
+inline void InteriorPoint::refit() {
+  const std::int64_t known = system_.n_coordinates();
+  if (known == 0) return;
+  std::vector<double> dropped(blocks_.w);
+  for (std::size_t c = 0; c < dropped.size(); ++c) dropped[c] -= trial_[c];
+  NewtonVector rhs, step;
+  rhs.resize(Y_.size(), n_, system_.n_free());
+  rhs.z.assign(system_.n_open(), 0.0);
+  const std::vector<double> none(b_.size(), 0.0);
+  scores(dropped, none, Y_, rhs.y);
+  for (double& v : rhs.y) v = -v;
+  system_.solve(rhs, step, kRoughly);
+  transposed_coordinates(step.y.data());
+  system_.complete(step, dg_.data());
+  blocks_.add_response(dg_.data(), known, trial_);
+  std::vector<double> b(b_);
+  for (std::size_t j = 0; j < b.size(); ++j) b[j] += step.b[j];
+  std::swap(b, b_);
+  scores(trial_, b_, Y_, trial_scores_);
+  consider(sparse_, trial_, trial_scores_, 0.0);
+  std::swap(b, b_);
+}
+
+// How far G of the open coordinates is from what their blocks take it to be: scaled down by so much,
+// the dual point is feasible.
+inline double InteriorPoint::open_drift() {
+  signed_coordinates();
+  blocks_.subtract_held(dg_.data());
+  double worst = 0.0;
+  for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
+    if (system_.is_open(c)) worst = std::max(worst, std::fabs(dg_[c]));
+  return worst;
 }
 
 // trial_scores_ of the weights that will be returned, and their penalty. X X' Y~ cancels where the

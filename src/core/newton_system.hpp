@@ -6,7 +6,9 @@
 //     M_k dY_k + sum_r N_kr (sum_l N_lr' dY_l) + dxi - F db_k = f_k
 //     sum_k dY_k = e_row,        F' dY_k = e_col_k,        M_k = X D_k X' + diag(U_k / Y_k)
 //
-// N couples the classes and exists only for groups that span them (one column per group). Two
+// N couples the classes and exists only for groups that span them (one column per group), and for
+// the open coordinates of open_coordinates.hpp, whose z_r = sum_l N_lr' dY_l / weight_r are unknowns
+// too: dividing what all but cancels by a tiny weight would leave no digits. Two
 // eliminations give a preconditioner: from the side of the samples, with K factorisations of size n
 // and one Schur complement, or from the side of the features, with one factorisation of the size of
 // the active features; the cheaper one is taken, never one of size n*K. Conjugate gradients on the
@@ -31,6 +33,7 @@ namespace sparsvm {
 
 struct NewtonVector {
   std::vector<double> y, xi, b;  // K*n class-major, n, (classes with free columns)*q
+  std::vector<double> z;         // one per open coordinate
   void resize(std::size_t ny, std::size_t nxi, std::size_t nb) {
     y.assign(ny, 0.0);
     xi.assign(nxi, 0.0);
@@ -58,14 +61,50 @@ class NewtonSystem {
   const double* free_columns() const { return F_.data(); }
   int q() const { return q_; }
 
+  // Decides which coordinates are unknowns of their own, before assemble(): those with D |x|^2 above
+  // the limit, where column_size has |x| of each gathered column.
+  void open_coordinates(const PenaltyBlocks& blocks, const double* column_size, double limit) {
+    open_.choose(blocks, column_size, limit);
+  }
+  void close_coordinates() { open_.clear(); }
+  bool is_open(std::int64_t c) const { return open_.is_open(c); }
+  // Of the penalty, when it was last assembled.
+  std::int64_t n_coordinates() const { return n_coordinates_; }
+  int n_open() const { return open_.count(); }
+
+  // The right-hand side z of a step after which G of the open coordinates is again what their blocks
+  // take it to be, for given differences of the two.
+  void remove_drift(const double* drift, std::vector<double>& z) const {
+    z.assign(open_.count(), 0.0);
+    for (int o = 0; o < open_.count(); ++o) {
+      for (const auto* t = open_.begin(o); t < open_.end(o); ++t)
+        if (open_.is_open(t->coordinate)) z[o] -= t->factor * drift[t->coordinate];
+      z[o] *= coupling_.unknown_scale(o);
+    }
+  }
+
+  // dG of the open coordinates from the unknowns of a solution and from dG of the others.
+  void complete(const NewtonVector& v, double* dg) const {
+    if (open_.count() == 0) return;
+    std::vector<double> z(v.z);
+    for (int o = 0; o < open_.count(); ++o) z[o] *= coupling_.unknown_scale(o);
+    open_.complete(z.data(), dg);
+  }
+
   // Forms M_k and N_k. `joint`: blocks span classes.
   void assemble(const PenaltyBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal,
                 const double* U, const double* Y) {
+    n_coordinates_ = blocks.n_coordinates();
     build_class_lists(blocks, joint);
     curvature_scale_ = 0.0;
     coupling_.clear();
     feature_side_ = prefer_features(blocks, joint);
-    if (joint) coupling_.build(blocks, Xw, n_, K_, !feature_side_);
+    if (!feature_side_ && open_.count() > 0) {
+      open_.clear();
+      build_class_lists(blocks, joint);
+    }
+    if (joint || open_.count() > 0)
+      coupling_.build(blocks, open_, Xw, n_, K_, joint, !feature_side_);
     if (feature_side_) {
       assemble_features(blocks, Xw, U, Y);
       return;
@@ -131,38 +170,7 @@ class NewtonSystem {
   // Solves by conjugate gradients on the operator itself, preconditioned by the (regularised)
   // factorisation, which keeps the constraints; usually one or two steps, until the relative
   // residual is at most `target`. Returns that residual.
-  double solve(const NewtonVector& rhs, NewtonVector& out, double target = kRefined) {
-    out = rhs;
-    solve_once(out);
-    best_ = out;
-    double now = residual(rhs, out, res_), best = now;
-    double rho = 0.0;
-    for (int it = 0; it < kMaxRefinements && best > target; ++it) {
-      trial_ = res_;
-      solve_once(trial_);
-      const double next = dot(res_.y, trial_.y);
-      if (it == 0) {
-        search_ = trial_;
-      } else {
-        combine(trial_, next / rho, search_);
-        std::swap(search_, trial_);
-      }
-      rho = next;
-      const double step = rho / (curvature(search_.y) + proximal * dot(search_.b, search_.b));
-      if (!std::isfinite(step) || !(rho > 0.0)) break;
-      combine(out, step, search_);
-      now = residual(rhs, out, res_);
-      if (now < best) {
-        best = now;
-        best_ = out;
-      } else if (now > 1e3 * best) {
-        break;
-      }
-      if (it >= kFewRefinements) inverse_suffices_ = false;
-    }
-    std::swap(out, best_);
-    return best;
-  }
+  double solve(const NewtonVector& rhs, NewtonVector& out, double target = kRefined);
 
  private:
   static constexpr int kMaxRefinements = 12;
@@ -176,6 +184,8 @@ class NewtonSystem {
   std::vector<char> factored_;  // false: M_k is diagonal
   bool inverted_ = false, inverse_suffices_ = true;
   SpdInverse spd_inverse_;
+  OpenCoordinates open_;
+  std::int64_t n_coordinates_ = 0;
   ClassCoupling coupling_;
   ColumnSums sums_;
   FeatureElimination features_;
@@ -183,6 +193,7 @@ class NewtonSystem {
   std::vector<double> C_;  // Schur complement, lower triangle
   std::vector<double> inverse_, inverse_sum_, factor_inverse_, half_, coupled_, scaled_,
       solved_free_, shared_diag_;
+  double operator_residual_ = 0.0, constraint_residual_ = 0.0;
   double curvature_scale_ = 0.0;  // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<std::int64_t>> class_coords_;
   std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
@@ -201,7 +212,7 @@ class NewtonSystem {
     for (auto& list : class_blocks_) list.clear();
     for (std::int64_t b = 0; b < blocks.size(); ++b) {
       for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
-        class_coords_[blocks.cls[c]].push_back(c);
+        if (!open_.is_open(c)) class_coords_[blocks.cls[c]].push_back(c);
       if (!joint && blocks.kappa(b) > 0.0) class_blocks_[blocks.cls[blocks.begin(b)]].push_back(b);
     }
   }
@@ -216,9 +227,9 @@ class NewtonSystem {
       sums_.close();
     }
     for (std::int64_t b : class_blocks_[k]) {
-      const double root = std::sqrt(blocks.kappa(b));
+      const double root = std::sqrt(open_.kappa(blocks, b));
       for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
-        sums_.add(blocks.col[c], root * blocks.vec[c]);
+        if (!open_.is_open(c)) sums_.add(blocks.col[c], root * blocks.vec[c]);
       sums_.close();
     }
     B.resize(static_cast<std::size_t>(sums_.count()) * n_);
@@ -259,120 +270,18 @@ class NewtonSystem {
       solve_samples(v);
   }
 
-  // res = rhs - operator(v); returns its largest entry relative to the size of the terms.
-  double residual(const NewtonVector& rhs, const NewtonVector& v, NewtonVector& res) {
-    const int R = coupling_.count();
-    res = rhs;
-    z_.assign(R, 0.0);
-    if (R > 0)
-      for (int k = 0; k < K_; ++k)
-        if (factored_[k])
-          coupling_.gather(k, v.y.data() + static_cast<std::size_t>(k) * n_, z_.data());
-    for (int k = 0; k < K_; ++k) {
-      const double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
-      double* out = res.y.data() + static_cast<std::size_t>(k) * n_;
-      subtract_product(k, y, out);
-      if (R > 0 && factored_[k]) coupling_.scatter(k, -1.0, z_.data(), out);
-      for (int i = 0; i < n_; ++i) {
-        out[i] -= v.xi[i];
-        res.xi[i] -= y[i];
-      }
-      if (has_free(k)) {
-        for (int f = free_offset(k); f < free_offset(k) + q_; ++f) res.b[f] -= proximal * v.b[f];
-        gemv('N', n_, q_, 1.0, F_.data(), n_, v.b.data() + free_offset(k), 1, 1.0, out, 1);
-        gemv('T', n_, q_, -1.0, F_.data(), n_, y, 1, 1.0, res.b.data() + free_offset(k), 1);
-      }
-    }
-    const double worst = largest(res.y), scale = largest(rhs.y), scale_dual = largest(v.y);
-    const double worst_dual = std::max(largest(res.xi), largest(res.b));
-    const double primal = scale > 0.0 ? worst / scale : worst;
-    const double dual = scale_dual > 0.0 ? worst_dual / scale_dual : worst_dual;
-    return std::isfinite(primal) && std::isfinite(dual) ? std::max(primal, dual)
-                                                        : PenaltyBlocks::kUnbounded;
-  }
-
-  // out -= M_k y
-  void subtract_product(int k, const double* y, double* out) {
-    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-    if (feature_side_) {
-      const int own = own_columns(k);
-      product_.resize(own);
-      gemv('T', n_, own, 1.0, features_.columns(k), n_, y, 1, 0.0, product_.data(), 1);
-      gemv('N', n_, own, -1.0, features_.columns(k), n_, product_.data(), 1, 1.0, out, 1);
-      for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
-    } else if (factored_[k]) {
-      symv('U', n_, -1.0, block(k), n_, y, 1, 1.0, out, 1);
-      // The diagonal in storage is the factor's, or zero.
-      for (int i = 0; i < n_; ++i) out[i] -= (dg[i] - block(k)[idx(i, i)]) * y[i];
-    } else {
-      for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
-    }
-  }
-
-  // y' (blockdiag(M) + N N') y
-  double curvature(const std::vector<double>& y) {
-    const int R = coupling_.count();
-    z_.assign(R, 0.0);
-    double total = 0.0;
-    for (int k = 0; k < K_; ++k) {
-      const double* v = y.data() + static_cast<std::size_t>(k) * n_;
-      total += feature_side_ ? curvature_features(k, v) : curvature_samples(k, v);
-      if (R > 0 && factored_[k]) coupling_.gather(k, v, z_.data());
-    }
-    for (double c : z_) total += c * c;
-    return total;
-  }
-
-  // y' M_k y
-  double curvature_features(int k, const double* y) {
-    const int own = own_columns(k);
-    product_.resize(own);
-    gemv('T', n_, own, 1.0, features_.columns(k), n_, y, 1, 0.0, product_.data(), 1);
-    const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
-    double total = dot(product_, product_);
-    for (int i = 0; i < n_; ++i) total += dg[i] * y[i] * y[i];
-    return total;
-  }
-  double curvature_samples(int k, const double* y) {
-    g_.assign(n_, 0.0);
-    subtract_product(k, y, g_.data());
-    double total = 0.0;
-    for (int i = 0; i < n_; ++i) total -= y[i] * g_[i];
-    return total;
-  }
-
   // Columns of class k that are not free ones.
   int own_columns(int k) const { return features_.width(k) - (has_free(k) ? q_ : 0); }
 
-  // Largest absolute value; four running maxima, as one alone waits for itself at every entry.
-  static double largest(const std::vector<double>& a) {
-    const auto larger = [](double s, double t) { return s > t ? s : t; };
-    const double* v = a.data();
-    const std::size_t size = a.size();
-    double top0 = 0.0, top1 = 0.0, top2 = 0.0, top3 = 0.0;
-    std::size_t i = 0;
-    for (; i + 4 <= size; i += 4) {
-      top0 = larger(std::fabs(v[i]), top0);
-      top1 = larger(std::fabs(v[i + 1]), top1);
-      top2 = larger(std::fabs(v[i + 2]), top2);
-      top3 = larger(std::fabs(v[i + 3]), top3);
-    }
-    for (; i < size; ++i) top0 = larger(std::fabs(v[i]), top0);
-    return larger(larger(top0, top1), larger(top2, top3));
-  }
-
-  static double dot(const std::vector<double>& a, const std::vector<double>& b) {
-    double sum = 0.0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-    return sum;
-  }
-
-  // a += f * b
-  static void combine(NewtonVector& a, double f, const NewtonVector& b) {
-    for (std::size_t i = 0; i < a.y.size(); ++i) a.y[i] += f * b.y[i];
-    for (std::size_t i = 0; i < a.xi.size(); ++i) a.xi[i] += f * b.xi[i];
-    for (std::size_t i = 0; i < a.b.size(); ++i) a.b[i] += f * b.b[i];
-  }
+  // newton_system_refine.hpp
+  double residual(const NewtonVector& rhs, const NewtonVector& v, NewtonVector& res);
+  void subtract_product(int k, const double* y, double* out);
+  double curvature(const NewtonVector& v);
+  double curvature_features(int k, const double* y);
+  double curvature_samples(int k, const double* y);
+  static double largest(const std::vector<double>& a);
+  static double dot(const std::vector<double>& a, const std::vector<double>& b);
+  static void combine(NewtonVector& a, double f, const NewtonVector& b);
 
   // newton_system_samples.hpp
   void form_gram(const PenaltyBlocks& blocks, const double* Xw, int k, double* M);
@@ -399,4 +308,5 @@ class NewtonSystem {
 }  // namespace sparsvm
 
 #include "newton_system_features.hpp"
+#include "newton_system_refine.hpp"
 #include "newton_system_samples.hpp"

@@ -24,7 +24,11 @@ inline bool NewtonSystem::prefer_features(const PenaltyBlocks& blocks, bool join
   columns += groups;
   const double schur = n + n_free() + groups;
   samples += schur * schur * schur / 3.0;
-  return 1.5 * (n * columns * columns + columns * columns * columns / 3.0) < samples;
+  columns += open_.count();
+  // Open coordinates need this side: eliminating the samples first would cancel the digits that
+  // opening saves.
+  const double dearer = open_.count() > 0 ? 0.1 : 1.5;
+  return dearer * (n * columns * columns + columns * columns * columns / 3.0) < samples;
 }
 
 inline void NewtonSystem::assemble_features(const PenaltyBlocks& blocks, const double* Xw,
@@ -60,7 +64,8 @@ inline bool NewtonSystem::factor_features() {
     for (int c = 0; c < features_.width(k); ++c)
       C_[at(features_.offset(k) + c, features_.offset(k) + c)] += c < own ? 1.0 : proximal;
   }
-  for (int r = m - coupling_.count(); r < m; ++r) C_[at(r, r)] += 1.0;
+  for (int r = 0, first = m - coupling_.count(); r < coupling_.count(); ++r)
+    C_[at(first + r, first + r)] += coupling_.weight(r);
   return factor_schur();
 }
 
@@ -70,7 +75,10 @@ inline void NewtonSystem::solve_features(NewtonVector& v) {
   features_.gather(g_, z_.data());
   for (int k = 0; k < K_; ++k)
     for (int f = 0; has_free(k) && f < q_; ++f) z_[free_slot(k) + f] += v.b[free_offset(k) + f];
+  double* open = z_.data() + schur_size_ - coupling_.n_open();
+  for (std::size_t o = 0; o < v.z.size(); ++o) open[o] -= v.z[o];
   solve_factored(schur_size_, C_.data(), z_.data());
+  std::copy(open, open + coupling_.n_open(), v.z.begin());
   const std::vector<double> row = v.xi;
   features_.finish(v.y, row, z_.data(), g_, v.xi);
   std::swap(v.y, g_);

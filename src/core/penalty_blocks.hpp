@@ -255,6 +255,9 @@ class PenaltyBlocks {
     }
   }
 
+  // values -= D dg on the first coordinates, where they are not zero.
+  void add_response(const double* dg, std::int64_t known, std::vector<double>& values) const;
+
   double max_primal_step() const {
     double a = kUnbounded;
     for (const Block& b : blocks_) {
@@ -328,6 +331,9 @@ class PenaltyBlocks {
     }
     return total;
   }
+
+  // dg -= the dual vector as the slacks have it; what is left is rounding.
+  void subtract_held(double* dg) const;
 
   // The conjugate of the blocks with curvature at the dual vector g, one value per coordinate. It
   // is computed from g and not from the slacks, which follow g only up to their accumulated

@@ -133,6 +133,31 @@ inline double PenaltyBlocks::central_maximum(const Block& b, double mu) const {
   return largest + hi;
 }
 
+// ---- between blocks and their coordinates ----
+
+inline void PenaltyBlocks::add_response(const double* dg, std::int64_t known,
+                                        std::vector<double>& values) const {
+  for (const Block& b : blocks_) {
+    if (b.end > known) break;
+    double along = 0.0;
+    for (std::int64_t c = b.begin; c < b.end; ++c) along += vec[c] * dg[c];
+    for (std::int64_t c = b.begin; c < b.end; ++c)
+      if (values[c] != 0.0) values[c] -= delta[c] * dg[c] + b.kappa * along * vec[c];
+  }
+}
+
+inline void PenaltyBlocks::subtract_held(double* dg) const {
+  for (const Block& b : blocks_)
+    for (std::int64_t c = b.begin; c < b.end; ++c) {
+      dg[c] += shift[c];
+      if (b.has_cone()) dg[c] -= v_[c];
+      if (b.shape.kind == BlockKind::maximum)
+        dg[c] -= z2_[c] - z1_[c];
+      else if (b.has_pairs())
+        dg[c] -= 0.5 * (z1_[c] - z2_[c]) - b.shape.quad * w[c];
+    }
+}
+
 // ---- scalings ----
 
 inline void PenaltyBlocks::scale_maximum(Block& b) {

@@ -1,0 +1,172 @@
+// Refinement of the Newton system's solutions against the operator itself.
+// Member functions of NewtonSystem, declared in newton_system.hpp.
+#pragma once
+
+#include "newton_system.hpp"
+
+namespace sparsvm {
+
+inline double NewtonSystem::solve(const NewtonVector& rhs, NewtonVector& out, double target) {
+  out = rhs;
+  solve_once(out);
+  best_ = out;
+  double now = residual(rhs, out, res_), best = now;
+  double rho = 0.0;
+  for (int it = 0; it < kMaxRefinements && best > target; ++it) {
+    trial_ = res_;
+    solve_once(trial_);
+    // The gradients are conjugate where the constraints hold. As long as it is those that are
+    // violated most, a plain refinement restores them.
+    if (open_.count() > 0 && constraint_residual_ >= operator_residual_) {
+      rho = 0.0;
+      combine(out, 1.0, trial_);
+    } else {
+      const double next = dot(res_.y, trial_.y);
+      if (rho == 0.0) {
+        search_ = trial_;
+      } else {
+        combine(trial_, next / rho, search_);
+        std::swap(search_, trial_);
+      }
+      rho = next;
+      const double step = rho / (curvature(search_) + proximal * dot(search_.b, search_.b));
+      if (!std::isfinite(step) || !(rho > 0.0)) break;
+      combine(out, step, search_);
+    }
+    now = residual(rhs, out, res_);
+    if (now < best) {
+      best = now;
+      best_ = out;
+    } else if (now > 1e3 * best) {
+      break;
+    }
+    if (it >= kFewRefinements) inverse_suffices_ = false;
+  }
+  std::swap(out, best_);
+  return best;
+}
+
+// res = rhs - operator(v); returns its largest entry relative to the size of the terms.
+inline double NewtonSystem::residual(const NewtonVector& rhs, const NewtonVector& v,
+                                     NewtonVector& res) {
+  const int R = coupling_.count();
+  res = rhs;
+  z_.assign(R, 0.0);
+  if (R > 0)
+    for (int k = 0; k < K_; ++k)
+      if (factored_[k])
+        coupling_.gather(k, v.y.data() + static_cast<std::size_t>(k) * n_, z_.data());
+  for (int o = 0, r = coupling_.n_groups(); r < R; ++o, ++r) {
+    res.z[o] -= z_[r] - coupling_.weight(r) * v.z[o];
+    z_[r] = v.z[o];
+  }
+  for (int k = 0; k < K_; ++k) {
+    const double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
+    double* out = res.y.data() + static_cast<std::size_t>(k) * n_;
+    subtract_product(k, y, out);
+    if (R > 0 && factored_[k]) coupling_.scatter(k, -1.0, z_.data(), out);
+    for (int i = 0; i < n_; ++i) {
+      out[i] -= v.xi[i];
+      res.xi[i] -= y[i];
+    }
+    if (has_free(k)) {
+      for (int f = free_offset(k); f < free_offset(k) + q_; ++f) res.b[f] -= proximal * v.b[f];
+      gemv('N', n_, q_, 1.0, F_.data(), n_, v.b.data() + free_offset(k), 1, 1.0, out, 1);
+      gemv('T', n_, q_, -1.0, F_.data(), n_, y, 1, 1.0, res.b.data() + free_offset(k), 1);
+    }
+  }
+  const double worst = largest(res.y), scale = largest(rhs.y), scale_dual = largest(v.y);
+  const double worst_dual = std::max({largest(res.xi), largest(res.b), largest(res.z)});
+  const double primal = scale > 0.0 ? worst / scale : worst;
+  const double dual = scale_dual > 0.0 ? worst_dual / scale_dual : worst_dual;
+  operator_residual_ = primal;
+  constraint_residual_ = dual;
+  return std::isfinite(primal) && std::isfinite(dual) ? std::max(primal, dual)
+                                                      : PenaltyBlocks::kUnbounded;
+}
+
+// out -= M_k y
+inline void NewtonSystem::subtract_product(int k, const double* y, double* out) {
+  const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+  if (feature_side_) {
+    const int own = own_columns(k);
+    product_.resize(own);
+    gemv('T', n_, own, 1.0, features_.columns(k), n_, y, 1, 0.0, product_.data(), 1);
+    gemv('N', n_, own, -1.0, features_.columns(k), n_, product_.data(), 1, 1.0, out, 1);
+    for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
+  } else if (factored_[k]) {
+    symv('U', n_, -1.0, block(k), n_, y, 1, 1.0, out, 1);
+    // The diagonal in storage is the factor's, or zero.
+    for (int i = 0; i < n_; ++i) out[i] -= (dg[i] - block(k)[idx(i, i)]) * y[i];
+  } else {
+    for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
+  }
+}
+
+// y' (blockdiag(M) + N N') y, N of an open coordinate by its unknown
+inline double NewtonSystem::curvature(const NewtonVector& v) {
+  const int R = coupling_.count();
+  z_.assign(R, 0.0);
+  double total = 0.0;
+  for (int k = 0; k < K_; ++k) {
+    const double* y = v.y.data() + static_cast<std::size_t>(k) * n_;
+    total += feature_side_ ? curvature_features(k, y) : curvature_samples(k, y);
+    if (R > 0 && factored_[k]) coupling_.gather(k, y, z_.data());
+  }
+  for (int o = 0, r = coupling_.n_groups(); r < R; ++o, ++r)
+    z_[r] = std::sqrt(coupling_.weight(r)) * v.z[o];
+  for (double c : z_) total += c * c;
+  return total;
+}
+
+// y' M_k y
+inline double NewtonSystem::curvature_features(int k, const double* y) {
+  const int own = own_columns(k);
+  product_.resize(own);
+  gemv('T', n_, own, 1.0, features_.columns(k), n_, y, 1, 0.0, product_.data(), 1);
+  const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
+  double total = dot(product_, product_);
+  for (int i = 0; i < n_; ++i) total += dg[i] * y[i] * y[i];
+  return total;
+}
+
+inline double NewtonSystem::curvature_samples(int k, const double* y) {
+  g_.assign(n_, 0.0);
+  subtract_product(k, y, g_.data());
+  double total = 0.0;
+  for (int i = 0; i < n_; ++i) total -= y[i] * g_[i];
+  return total;
+}
+
+// Largest absolute value; four running maxima, as one alone waits for itself at every entry.
+inline double NewtonSystem::largest(const std::vector<double>& a) {
+  const auto larger = [](double s, double t) { return s > t ? s : t; };
+  const double* v = a.data();
+  const std::size_t size = a.size();
+  double top0 = 0.0, top1 = 0.0, top2 = 0.0, top3 = 0.0;
+  std::size_t i = 0;
+  for (; i + 4 <= size; i += 4) {
+    top0 = larger(std::fabs(v[i]), top0);
+    top1 = larger(std::fabs(v[i + 1]), top1);
+    top2 = larger(std::fabs(v[i + 2]), top2);
+    top3 = larger(std::fabs(v[i + 3]), top3);
+  }
+  for (; i < size; ++i) top0 = larger(std::fabs(v[i]), top0);
+  return larger(larger(top0, top1), larger(top2, top3));
+}
+
+inline double NewtonSystem::dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// a += f * b
+inline void NewtonSystem::combine(NewtonVector& a, double f, const NewtonVector& b) {
+  for (std::size_t i = 0; i < a.y.size(); ++i) a.y[i] += f * b.y[i];
+  for (std::size_t i = 0; i < a.xi.size(); ++i) a.xi[i] += f * b.xi[i];
+  for (std::size_t i = 0; i < a.b.size(); ++i) a.b[i] += f * b.b[i];
+  for (std::size_t i = 0; i < a.z.size(); ++i) a.z[i] += f * b.z[i];
+}
+
+}  // namespace sparsvm

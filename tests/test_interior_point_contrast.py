@@ -1,0 +1,80 @@
+"""Groups that hold columns a million times the size of their others, at every alpha.
+
+The weight of the large column is then far below the bound of its group and all but free.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import hinge_cases as cases
+from sparsvm.largest_alpha import largest_alpha
+from sparsvm.solution import Control
+from sparsvm.solvers import InteriorPoint
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+GROUPED = tuple(
+    f"{kind}-{grouping}"
+    for kind in ("l1/l2", "l1/linf", "sparse_group")
+    for grouping in ("blocks-joint", "blocks-per_class", "labels-joint", "labels-per_class")
+)
+FACTORS = (1e-6, 1e6)
+# At 1e-6 of the largest alpha the columns of ordinary size have weights too.
+SHARES = (0.5, 0.1, 1e-2, 1e-3, 1e-5, 1e-6)
+
+
+def contrasted(seed, factor):
+    """Gaussian classes, one column in six multiplied by the factor."""
+    n, d, n_classes = (20, 30, 40)[seed % 3], (6, 9, 30, 60)[seed % 4], 2 + seed % 4
+    X, y = cases.gaussian(seed, n, d, n_classes)
+    large = np.random.default_rng(1000 + seed).choice(d, size=d // 6, replace=False)
+    X[:, large] *= factor
+    return X, y
+
+
+def build(seed, factor, kind, share):
+    X, y = contrasted(seed, factor)
+    return cases.build(X, y, cases.PENALTIES[kind](X.shape[1]), share=share)
+
+
+def check(seed, factor, kind, share):
+    problem = build(seed, factor, kind, share)
+    solution = InteriorPoint().solve(problem, None, Control(tol=1e-6))
+    cases.assert_proven(problem, solution, 1e-6)
+    return problem, solution
+
+
+@pytest.mark.parametrize("kind", GROUPED)
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_of_columns_a_million_times_apart(kind, seed):
+    for factor in FACTORS:
+        for share in SHARES:
+            check(seed, factor, kind, share)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GROUPED)
+@pytest.mark.parametrize("seed", range(3, 9))
+def test_more_groups_of_columns_a_million_times_apart(kind, seed):
+    for factor in FACTORS:
+        for share in SHARES:
+            check(seed, factor, kind, share)
+
+
+@pytest.mark.parametrize("kind", GROUPED)
+@pytest.mark.parametrize("factor", FACTORS)
+def test_the_largest_alpha_of_such_groups_is_certified(kind, factor):
+    for seed in range(4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = largest_alpha(build(seed, factor, kind, 1.0))
+        assert found.value - found.lower <= 1e-6 * found.value
+
+
+@pytest.mark.parametrize("kind", ["l1/linf-blocks-joint", "l1/linf-labels-per_class"])
+def test_such_groups_agree_with_the_oracle(kind):
+    for share in (0.1, 1e-6):
+        problem, solution = check(0, 1e6, kind, share)
+        cases.assert_agrees(problem, solution, 1e-6)
