@@ -246,3 +246,36 @@ def test_single_entries_of_features_are_left_out_where_few_are_used():
         assert ours.converged
         assert ours.objective == pytest.approx(exact.objective, rel=1.1e-3)
         assert np.count_nonzero(ours.coef) < 2 * np.count_nonzero(exact.coef)
+
+
+def sparse_texts(n_classes):
+    """120 samples of 300 rare features, some of which tell the classes apart."""
+    rng = np.random.default_rng(0)
+    y = (np.arange(120) % n_classes).astype(np.int32)
+    X = sp.random(120, 300, 0.08, random_state=0, format="lil")
+    for i, label in enumerate(y):
+        X[i, 3 * label + rng.integers(0, 6, 2)] = 0.5 + rng.random(2)
+    return X.tocsr(), y
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_newton_steps_find_the_last_digits(n_classes):
+    # Without them 20000 sweeps are not enough with two classes.
+    X, y = sparse_texts(n_classes)
+    problem = replace(
+        problems.make(0, problems.plain),
+        design=make_design(X),
+        y=y,
+        mass=np.full(120, 1 / 120),
+        cost=1.0 - np.eye(n_classes),
+        n_classes=n_classes,
+        alpha=1 / 360,
+        penalty=GroupL2().resolve(300, 1 if n_classes == 2 else n_classes, None),
+    )
+    found = SDCA().solve(problem, None, Control(tol=1e-8))
+    assert found.status == "optimal"
+    assert found.n_iter < 1000
+    exact = InteriorPoint().solve(problem, None, Control(tol=1e-8))
+    slack = found.floor + exact.floor
+    assert found.dual_objective <= exact.objective + slack
+    assert exact.dual_objective <= found.objective + slack

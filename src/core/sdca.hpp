@@ -20,6 +20,7 @@
 #include <numeric>
 #include <vector>
 
+#include "sdca_face.hpp"
 #include "sdca_features.hpp"
 #include "sdca_problem.hpp"
 #include "sdca_rows.hpp"
@@ -34,7 +35,7 @@ class SdcaSamples {
         K_(problem.classes), outputs_(problem.outputs()), dual_(size(n_ * K_)),
         curvature_(size(n_)), wake_(size(n_)), quiet_(size(n_)), intercept_(size(outputs_)),
         anchor_(size(outputs_)), mean_(size(outputs_)), scores_(size(outputs_)),
-        moved_dual_(size(K_)), delta_(size(K_)), moved_(size(K_)) {
+        moved_dual_(size(K_)), delta_(size(K_)), moved_(size(K_)), face_(problem, features) {
     scratch_.reserve(K_);
     order_.resize(size(n_));
     std::iota(order_.begin(), order_.end(), 0);
@@ -71,6 +72,7 @@ class SdcaSamples {
   bool reading() const { return doubles_ || singles_ || double_entries_ || single_entries_; }
   /// Give up the copy of the features until they are read anew; one of dense data takes too long.
   void release() {
+    face_.release();
     if (!problem_.design->sparse() || features_.linear()) return;
     drop_rows();
   }
@@ -194,6 +196,20 @@ class SdcaSamples {
     ++epoch_;
     mean_slack_ = slack_ / static_cast<double>(std::max<int64_t>(visits_ - earlier, 1));
     return slack_;
+  }
+
+  /// A Newton step on the present face; returns its products with the second derivative.
+  template <typename Poll>
+  int64_t climb(Poll poll) {
+    int64_t products = 0;
+    with_rows([&](auto& rows) { products = face_.climb(rows, dual_, intercept_, sigma_b_, poll); });
+    return products;
+  }
+  SdcaFace& face() { return face_; }
+  const SdcaFace& face() const { return face_; }
+  /// Dimension of the face: of every sample the classes beyond the first that have a share.
+  int64_t free_duals() const {
+    return std::count_if(dual_.begin(), dual_.end(), [](double y) { return y > 0.0; }) - n_;
   }
 
   /// ‖b − c‖²/2σ_b.
@@ -390,6 +406,7 @@ class SdcaSamples {
   std::unique_ptr<EntryRows<float>> single_entries_;
   std::unique_ptr<EntryRows<double>> double_entries_;
   ProxScratch scratch_;
+  SdcaFace face_;
   int64_t epoch_ = 0, visits_ = 0, averaged_ = 0;
   std::uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 namespace sparsvm {
 
@@ -16,6 +17,15 @@ class SdcaBalance {
     if (direction == -last_) threshold_ = std::min(1.5 * threshold_, 16.0);
     last_ = direction;
     return direction > 0 ? 2.0 : 0.5;
+  }
+
+  /// With Newton steps, whose mean damping tells how far from quadratic a proximal step's dual is:
+  /// a smaller parameter makes it smoother, and where steps are all but undamped, which solves large
+  /// proximal steps as well as small ones, it can be larger.
+  static double newton_factor(double damping, double sweeps, double steps) {
+    if (damping > 0.1) return sweeps > 0.25 * steps ? 0.5 : 1.0;
+    if (damping > 3e-3 || !(steps > 2.0 * sweeps)) return 1.0;
+    return std::min(std::sqrt(steps / sweeps), 10.0);
   }
 
  private:

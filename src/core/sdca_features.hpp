@@ -26,6 +26,7 @@
 #include "sdca_map.hpp"
 #include "sdca_penalty.hpp"
 #include "sdca_rows.hpp"
+#include "sdca_slope.hpp"
 
 namespace sparsvm {
 
@@ -41,6 +42,7 @@ class SdcaFeatures {
   int64_t outputs() const { return K_; }
   const std::vector<int32_t>& features() const { return features_; }
   const std::vector<double>& center() const { return center_; }
+  SdcaRow row(int64_t j) const { return {V_.data() + j * K_, gain_[j], level_[j], size_[j]}; }
 
   /// Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
   /// pull of the dual is to be subtracted, and `refresh` called. The tilt is of all d features.

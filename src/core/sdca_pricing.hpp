@@ -53,23 +53,24 @@ class Sdca {
     const int64_t last = sweeps_ + sweeps;
     while (sweeps_ < last) {
       if (stale_) rebuild();
-      const int64_t next = sweeps_ + std::max<int64_t>(until_look(target), inner_);
+      newton_ = samples_.face().suits() && (newton_ || slow(target));
+      const int64_t next = work_ + std::max<int64_t>(until_look(target), inner_);
       features_.forget(), samples_.forget();
-      while (sweeps_ < std::min(next, last)) {
+      while (work_ < next && sweeps_ < last) {
         step(std::min(inner_, last - sweeps_), monitor);
         // Means are taken over the last eighth of all sweeps.
-        if (8 * sweeps_ >= 7 * next || sweeps_ >= last) features_.average(), samples_.average();
+        if (8 * work_ >= 7 * next || sweeps_ >= last) features_.average(), samples_.average();
       }
       const double earlier = values_.gap();
       const int64_t before = last_look_;
       look();
-      last_look_ = sweeps_;
-      rate_ = std::log(earlier / values_.gap()) / static_cast<double>(sweeps_ - before);
+      last_look_ = work_;
+      rate_ = std::log(earlier / values_.gap()) / static_cast<double>(work_ - before);
       monitor.poll();
       monitor.record(sweeps_, values_.objective, values_.gap(), nonzeros_);
       const bool done = values_.gap() <= target * std::abs(values_.objective);
       // What was looked at early says little about the balance.
-      if (sweeps_ - adapted_ >= pause_) adapt();
+      if (work_ - adapted_ >= pause_) adapt();
       stale_ = true;
       // Without features to price a look costs half a sweep, else several sweeps of a working set.
       pause_ = prices_.selects() ? std::min<int64_t>(pause_ + 4, 50)
@@ -107,20 +108,34 @@ class Sdca {
   }
 
  private:
-  /// One proximal step: so many sweeps, or fewer once its own problem is solved well enough.
+  static constexpr int64_t products_per_sweep = 6;  // that take as long
+  static constexpr double many_sweeps = 100.0;
+
+  /// One proximal step: a Newton step where it pays, then so many sweeps, or fewer once its own problem is solved well enough.
   void step(int64_t inner, Monitor& monitor) {
-    for (int64_t s = 1; s <= inner; ++s, ++sweeps_) {
+    if (newton_) work_ += samples_.climb([&] { monitor.poll(); }) / products_per_sweep;
+    for (int64_t s = 1; s <= inner; ++s, ++sweeps_, ++work_) {
       features_.refresh();
       samples_.shuffle();
       const double slack = samples_.sweep([&] { monitor.poll(); });
       if (s >= options_.sweeps && s % 4 == 0 && s < inner &&
           slack <= 0.3 * (features_.moved() + samples_.moved())) {
-        ++sweeps_;
+        ++sweeps_, ++work_;
         break;
       }
     }
     move_ = features_.advance();
     samples_.advance();
+  }
+
+  /// Whether sweeps alone would take long to the target, and Newton steps can help: the face should
+  /// be near, and with more free duals than coefficients they would mostly be damped.
+  bool slow(double target) const {
+    const double objective = std::abs(values_.objective);
+    const double left = values_.gap() / (target * objective);
+    return values_.gap() < 1e-2 * objective && left > 1.0 &&
+           !(rate_ * many_sweeps > std::log(left)) &&
+           samples_.free_duals() <= std::ssize(used_.weights);
   }
 
   /// Sweeps to the next look: the usual pause, or less where the gap should be there earlier.
@@ -313,10 +328,16 @@ class Sdca {
 
   /// Sweeps lag when σ is large, proximal steps when it is small: even the two out.
   void adapt() {
-    adapted_ = sweeps_;
+    adapted_ = work_;
     const double proximal = values_.scaling + values_.features;
-    if (norm_penalty()) sigma_ *= balance_.factor(values_.samples, proximal);
-    if (problem_.intercept) sigma_b_ *= balance_b_.factor(values_.samples, values_.intercept);
+    // What Newton steps leave to the samples says nothing about the sweeps.
+    const double damping = newton_ ? samples_.face().take_mean_damping() : 0.0;
+    const auto factor = [&](SdcaBalance& balance, double steps) {
+      return newton_ ? SdcaBalance::newton_factor(damping, values_.samples, steps)
+                     : balance.factor(values_.samples, steps);
+    };
+    if (norm_penalty()) sigma_ *= factor(balance_, proximal);
+    if (problem_.intercept) sigma_b_ *= factor(balance_b_, values_.intercept);
     // Steps solved too roughly may wander for ever: where the gap stands still, solve them better.
     if (values_.gap() < 0.9 * best_gap_) {
       best_gap_ = values_.gap();
@@ -337,11 +358,11 @@ class Sdca {
   SdcaWorkingSet working_set_;
   SdcaCosts costs_;
   SdcaBalance balance_, balance_b_;
-  bool compress_ = false, stale_ = false;
+  bool compress_ = false, stale_ = false, newton_ = false;
   double sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0, leverage_ = 1.0;
   double best_gap_ = INFINITY, rate_ = 0.0;  // rate: of the logarithm of the gap, per sweep
-  int64_t sweeps_ = 0, inner_ = 2, pause_ = 6, nonzeros_ = 0, looks_ = 0;
-  int64_t last_look_ = 0, best_at_ = 0, adapted_ = 0;
+  int64_t work_ = 0, sweeps_ = 0, inner_ = 2, pause_ = 6, nonzeros_ = 0, looks_ = 0;
+  int64_t last_look_ = 0, best_at_ = 0, adapted_ = 0;  // work, but best_at_: sweeps
   std::vector<double> intercept_;
   SdcaUsed used_;
   SdcaValues values_;

@@ -60,9 +60,9 @@ class Rule(NamedTuple):
 # quarters of what it takes from 1e-2 (to 1e-6: 2.7 instead of 3.4 and 8.9 instead of 17 s).
 #
 # On texts sdca is the fastest to 1e-4, with squared penalties and Euclidean norms to 1e-6 (1000
-# newsgroup articles, joint l1/l2, alpha = 1/(3 n) and 1/(10 n): 1.4 and 1.6 s, with newton from
-# 1e-4 on 3.8 and 3.0; at alpha = 1/n 4.7 and 2.7). With polyhedral norms its last digits are slow,
-# and newton takes them where it can: with all 11314 articles it did not end its first subproblem
+# newsgroup articles, joint l1/l2, alpha = 1/n, 1/(3 n) and 1/(10 n): 1.3, 0.8 and 1.1 s, newton
+# from 1e-4 on 2.7, 3.8 and 3.0). With polyhedral norms its last digits are slow, and
+# newton takes them where it can: with all 11314 articles it did not end its first subproblem
 # within minutes. Of 100 articles interior_point finds the last digits sooner (0.24 and 0.09 s
 # against 0.31 and 0.24), of 200 no more (1.2 and 0.5 against 0.4 and 0.1).
 MANY_SAMPLES = 500

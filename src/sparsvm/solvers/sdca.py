@@ -37,8 +37,14 @@ class SDCA(Solver):
     intercept needs the proximal term. With ``l2`` samples are visited the more rarely the less
     their part of the gap is, and the coefficients are means over the last sweeps.
 
-    The method reaches moderate accuracy fast and high accuracy slowly where features are many and
-    correlated; it needs memory for the data, the duals and the working set only.
+    Where sweeps become slow, a damped Newton step precedes them: with the classes that share the
+    mass of a sample and the features in use held fixed, the dual of a proximal step is smooth, and
+    conjugate gradients solve for its maximum. Penalties of rows in the Euclidean norm, and of
+    entries where most of them take part, have such steps; others have sweeps only.
+
+    The method reaches moderate accuracy fast, and high accuracy slowly where features are many and
+    correlated and there are no Newton steps; it needs memory for the data, the duals and the
+    working set only.
 
     Parameters
     ----------
