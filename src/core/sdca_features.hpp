@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "aligned.hpp"
 #include "design.hpp"
 #include "prox.hpp"
 #include "sdca_entries.hpp"
@@ -155,6 +156,7 @@ class SdcaFeatures {
     for (int64_t e = 0; e < count; ++e) {
       const double* row = V_.data() + index[e] * K_;
       for (int64_t k = 0; k < K_; k += 8) SPARSVM_PREFETCH(row + k);
+      SPARSVM_PREFETCH(row + K_ - 1);
     }
   }
 
@@ -382,7 +384,8 @@ class SdcaFeatures {
   bool uniform_ = false;  // all gains are the same
   int64_t averaged_ = 0;  // steps in the mean of the linear case
   std::vector<int32_t> features_;
-  std::vector<double> V_, center_;             // m x outputs
+  LineVector<double> V_;                       // m x outputs
+  std::vector<double> center_;                 // m x outputs
   std::vector<double> gain_, anchor_, level_;  // m
   std::vector<double> size_;                   // m: what tells that a row is zero
   std::vector<double> row_;
