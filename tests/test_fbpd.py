@@ -77,13 +77,21 @@ def test_iterates_are_those_of_algorithm_1(family, penalty):
 
 @pytest.mark.native
 @pytest.mark.parametrize("classes", [*range(3, 14), 66])
-@pytest.mark.parametrize("features", [40, 70])
+@pytest.mark.parametrize("features", [30, 70])
 def test_iterates_with_many_samples_and_classes(classes, features):
     # More samples than are projected side by side, and sizes on both sides of every switch.
     rng = np.random.default_rng(classes)
     y = (np.arange(75) % classes).astype(np.int32)
     X = rng.normal(size=(75, features))
     follow(hinge_problem(X, y, "l1/linf", alpha=1e-3), iterations=6)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_iterates_on_data_too_large_to_be_kept_in_blocks(order):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2650, 200)).astype(np.float32, order=order)
+    follow(hinge_problem(X, np.arange(2650, dtype=np.int32) % 3, "l1"), iterations=3)
 
 
 @pytest.mark.native

@@ -43,6 +43,11 @@ class DenseDesign final : public Design {
     }
   }
 
+  void gather_samples(int64_t first, int64_t count, int64_t stride, double* out) const override {
+    const RowMap rows = row_map();
+    for (int64_t j = 0; j < d(); ++j) fill_column(rows, first, count, j, out + j * stride);
+  }
+
   void sample(int64_t i, const int32_t* features, int64_t m, double* out) const override {
     const int64_t r = row_map()(i);
     if constexpr (ColumnMajor) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "fused_kernels.hpp"
 #include "simplex_root.hpp"
 
 namespace sparsvm {
@@ -15,16 +16,22 @@ struct DualRows {
   const double* lift;       // σ·margins + mass on the true class
   const double* own;        // mass on the true class
   const double* mass;       // n
+  const std::int32_t* y;    // n true classes
   double sigma;
-  double* tilde;  // Ỹ, changed in place
-  double* sums;   // K, the new column sums of Ỹ
-  double* work;   // dual_rows_work(K)
+  double* tilde;              // Ỹ, changed in place
+  double *threshold, *share;  // of the last projection, see fused::Pass
+  double* sums;               // K, the new column sums of Ỹ
+  double* work;               // dual_rows_work(K)
 };
 
-/// Rows of any length that are treated together.
-inline constexpr int long_lanes = 8;
+constexpr std::int64_t dual_rows_work(std::int64_t outputs) {
+  return (2 * outputs + 1) * fused::lanes;
+}
 
-constexpr std::int64_t dual_rows_work(std::int64_t outputs) { return 2 * long_lanes * outputs; }
+/// Thresholds and shares there must be for n rows.
+constexpr std::int64_t dual_rows_thresholds(std::int64_t n) {
+  return (n + fused::lanes - 1) / fused::lanes * fused::lanes;
+}
 
 namespace detail {
 
@@ -106,55 +113,108 @@ SPARSVM_INLINE void dual_rows_of(const DualRows& rows) {
   }
 }
 
-/// Up to eight rows of any length. Beyond the last sample they are zero, and none of it is kept.
-SPARSVM_INLINE void long_block(const DualRows& rows, std::int64_t first, int count) {
-  constexpr int L = long_lanes;
-  const std::int64_t K = rows.outputs;
-  double* __restrict moved = rows.work;
-  double* __restrict lanes = rows.work + L * K;
-  double mass[L], top[L], theta[L];
-  const double* __restrict b = rows.intercept;
-  const double sigma = rows.sigma;
-  for (int l = 0; l < L; ++l) mass[l] = l < count ? rows.mass[first + l] : 1.0;
-  for (std::int64_t e = count * K; e < L * K; ++e) moved[e] = 0.0;
-  for (int l = 0; l < count; ++l) {
-    const std::int64_t row = (first + l) * K;
-    const double* __restrict s = rows.scores + row;
-    const double* __restrict lift = rows.lift + row;
-    const double* __restrict tilde = rows.tilde + row;
-    double* __restrict to = moved + l * K;
-    for (std::int64_t k = 0; k < K; ++k) to[k] = tilde[k] + (lift[k] + sigma * (s[k] + b[k]));
+/// moved <- Y + σ(scores + margins) less the last thresholds, of rows of any length side by side;
+/// excess += the positive parts. Beyond the last sample its row is repeated.
+SPARSVM_INLINE void turn_scores(const DualRows& rows, std::int64_t first, const double* threshold,
+                                double* __restrict moved, double (&excess)[fused::lanes]) {
+  constexpr int L = fused::lanes;
+  const std::int64_t K = rows.outputs, whole = K - K % 4;
+  const Pack sigma = Pack{} + rows.sigma;
+  std::int64_t at[L];
+  for (int l = 0; l < L; ++l) at[l] = (first + l < rows.n ? first + l : rows.n - 1) * K;
+  for (std::int64_t k = 0; k < whole; k += 4) {
+    const Pack b = SPARSVM_LOAD(rows.intercept + k);
+    for (int l = 0; l < L; l += 4) {
+      Pack v[4];
+      for (int r = 0; r < 4; ++r) {
+        const std::int64_t e = at[l + r] + k;
+        v[r] = SPARSVM_LOAD(rows.tilde + e) +
+               (SPARSVM_LOAD(rows.lift + e) + sigma * (SPARSVM_LOAD(rows.scores + e) + b));
+      }
+      transpose(v);
+      const Pack last = SPARSVM_LOAD(threshold + l);
+      Pack sum = SPARSVM_LOAD(excess + l);
+      for (int r = 0; r < 4; ++r) {
+        v[r] = v[r] - last;
+        SPARSVM_STORE(moved + (k + r) * L + l, v[r]);
+        keep_positive(v[r]);
+        sum += v[r];
+      }
+      SPARSVM_STORE(excess + l, sum);
+    }
   }
-  for (int l = 0; l < L; ++l) top[l] = moved[l * K];
-  for (std::int64_t k = 0; k < K; ++k) {
-    for (int l = 0; l < L; ++l) lanes[k * L + l] = moved[l * K + k];
-    for (int l = 0; l < L; ++l) top[l] = lanes[k * L + l] > top[l] ? lanes[k * L + l] : top[l];
-  }
-  for (std::int64_t k = 0; k < K; ++k) {
-    for (int l = 0; l < L; ++l) lanes[k * L + l] -= top[l];
-  }
-  simplex_roots<L / 4>(lanes, L, static_cast<int>(K), mass, theta);
-  for (int l = 0; l < count; ++l) {
-    const std::int64_t row = (first + l) * K;
-    const double* __restrict own = rows.own + row;
-    const double* __restrict from = moved + l * K;
-    double* __restrict tilde = rows.tilde + row;
-    double* __restrict sums = rows.sums;
-    const double most = top[l], root = theta[l];
-    for (std::int64_t k = 0; k < K; ++k) {
-      const double excess = (from[k] - most) - root;
-      const double now = (excess > 0.0 ? excess : 0.0) - own[k];
-      tilde[k] = now;
-      sums[k] += now;
+  for (std::int64_t k = whole; k < K; ++k) {
+    for (int l = 0; l < L; ++l) {
+      const std::int64_t e = at[l] + k;
+      const double v =
+          (rows.tilde[e] + (rows.lift[e] + rows.sigma * (rows.scores[e] + rows.intercept[k]))) -
+          threshold[l];
+      moved[k * L + l] = v;
+      excess[l] += v > 0.0 ? v : 0.0;
     }
   }
 }
 
+/// Ỹ and its column sums from Y of rows side by side.
+SPARSVM_INLINE void turn_back(const DualRows& rows, std::int64_t first, int count,
+                              const double* __restrict Y) {
+  constexpr int L = fused::lanes;
+  const std::int64_t K = rows.outputs, whole = K - K % 4;
+  double* __restrict tilde = rows.tilde + first * K;
+  for (std::int64_t k = 0; k < whole; k += 4) {
+    Pack sum = SPARSVM_LOAD(rows.sums + k);
+    for (int l = 0; l < count; l += 4) {
+      Pack v[4];
+      for (int r = 0; r < 4; ++r) v[r] = SPARSVM_LOAD(Y + (k + r) * L + l);
+      transpose(v);
+      for (int r = 0; r < 4 && l + r < count; ++r) {
+        SPARSVM_STORE(tilde + (l + r) * K + k, v[r]);
+        sum += v[r];
+      }
+    }
+    SPARSVM_STORE(rows.sums + k, sum);
+  }
+  for (std::int64_t k = whole; k < K; ++k) {
+    for (int l = 0; l < count; ++l) {
+      tilde[l * K + k] = Y[k * L + l];
+      rows.sums[k] += Y[k * L + l];
+    }
+  }
+  for (int l = 0; l < count; ++l) {
+    tilde[l * K + rows.y[first + l]] -= rows.mass[first + l];
+    rows.sums[rows.y[first + l]] -= rows.mass[first + l];
+  }
+}
+
+/// Rows of any length, by the same projections as those of fused rows.
 SPARSVM_INLINE void long_rows(const DualRows& rows) {
-  for (std::int64_t k = 0; k < rows.outputs; ++k) rows.sums[k] = 0.0;
-  for (std::int64_t i = 0; i < rows.n; i += long_lanes) {
-    const std::int64_t left = rows.n - i;
-    long_block(rows, i, left < long_lanes ? static_cast<int>(left) : long_lanes);
+  constexpr int L = fused::lanes, G = L / fused::width;
+  const std::int64_t K = rows.outputs;
+  fused::Pass whole{};
+  whole.outputs = K;
+  whole.moved = rows.work;
+  whole.dual = rows.work + (K + 1) * L;
+  for (std::int64_t k = 0; k < K; ++k) rows.sums[k] = 0.0;
+  for (std::int64_t i = 0; i < rows.n; i += L) {
+    const int count = rows.n - i < L ? static_cast<int>(rows.n - i) : L;
+    double mass[L], excess[L] = {};
+    for (int l = 0; l < L; ++l) mass[l] = rows.mass[l < count ? i + l : rows.n - 1];
+    whole.mass = mass;
+    whole.threshold = rows.threshold + i;
+    whole.share = rows.share + i;
+    turn_scores(rows, i, whole.threshold, whole.moved, excess);
+    bool wrong[G] = {};
+    for (int h = 0; h < fused::width; h += 4) {
+      fused::Pass a = whole;
+      a.mass += h, a.threshold += h, a.share += h, a.moved += h, a.dual += h;
+      Pack above[G];
+      for (int g = 0; g < G; ++g) above[g] = SPARSVM_LOAD(excess + g * fused::width + h);
+      fused::project_tile<Pack, G>(a, above, wrong);
+    }
+    for (int g = 0; g < G; ++g) {
+      if (wrong[g]) fused::project_again<Pack>(whole, g * fused::width);
+    }
+    turn_back(rows, i, count, whole.dual);
   }
 }
 

@@ -108,6 +108,8 @@ class Fbpd {
       fuse();
     } else {
       for (std::size_t e = 0; e < own_.size(); ++e) lift_[e] += own_[e];
+      threshold_.assign(size(dual_rows_thresholds(n_)), 0.0);
+      share_.assign(threshold_.size(), 1.0);
     }
     sum_signed_.resize(signed_.size());
     // A few thousand entries at a time stay in cache from the gradient step to the extrapolation.
@@ -343,8 +345,9 @@ class Fbpd {
                           gradient_.data(), totals_.data());
     }
     problem_.design->scores(V, outputs_, scores_.data());
-    dual_rows({n_, outputs_, scores_.data(), b, lift_.data(), own_.data(), problem_.mass, sigma_,
-               signed_.data(), totals_.data(), work_.data()});
+    dual_rows({n_, outputs_, scores_.data(), b, lift_.data(), own_.data(), problem_.mass,
+               problem_.y, sigma_, signed_.data(), threshold_.data(), share_.data(), totals_.data(),
+               work_.data()});
   }
 
   FbpdProblem problem_;
@@ -358,7 +361,8 @@ class Fbpd {
   std::vector<double> signed_;                       // Ỹ, or fused Y, in the order of at()
   std::vector<double> intercept_, ahead_intercept_;  // outputs
   std::vector<double> work_, before_;
-  std::vector<double> lift_, own_;  // n x outputs: σ·margins + own, mass on the true class
+  std::vector<double> threshold_, share_;  // of the last projection, see DualRows
+  std::vector<double> lift_, own_;         // n x outputs: σ·margins + own, mass on the true class
   std::vector<double> sum_weights_, sum_signed_, sum_intercept_;
   std::vector<double> totals_;      // outputs: column sums of Ỹ
   std::optional<FusedRows> fused_;  // for small dense designs

@@ -151,33 +151,65 @@ SPARSVM_INLINE void for_each_tile(std::int64_t outputs, Use use) {
   }
 }
 
-/// Sums of a row of Y may miss its mass by so much for each class, or the row is done again.
-inline constexpr double slack = 4.0 * 2.220446049250313e-16;
-
-/// Y <- the projection of eight samples from g on, found from nothing.
-SPARSVM_INLINE void project_again(const Pass& a, int g) {
-  const std::int64_t K = a.outputs;
-  double* z = a.moved + g;
-  double top[width], theta[width];
-  for (int l = 0; l < width; ++l) top[l] = z[l];
-  for (std::int64_t k = 1; k < K; ++k) {
-    for (int l = 0; l < width; ++l) top[l] = z[k * lanes + l] > top[l] ? z[k * lanes + l] : top[l];
-  }
-  for (std::int64_t k = 0; k < K; ++k) {
-    for (int l = 0; l < width; ++l) z[k * lanes + l] -= top[l];
-  }
-  simplex_roots<2>(z, lanes, static_cast<int>(K), a.mass + g, theta);
-  double above[width] = {};
-  for (std::int64_t k = 0; k < K; ++k) {
-    for (int l = 0; l < width; ++l) {
-      const double y = z[k * lanes + l] - theta[l];
-      a.dual[k * lanes + g + l] = y > 0.0 ? y : 0.0;
-      above[l] += y > 0.0 ? 1.0 : 0.0;
+/// The root of Σ_k (z_k − root)₊ = mass and the number of entries above it, from the set above zero.
+///
+/// The root of any set of entries lies left of that of all, and the entries above it are the next
+/// set: from the second on they shrink, until one is its own next.
+template <typename P>
+SPARSVM_INLINE void find_root(const double* z, std::int64_t entries, const P& mass, P& root,
+                              P& above) {
+  root = P{};
+  above = P{} + 1.0;
+  P known = P{} - 1.0;
+  for (std::int64_t round = 0; round <= entries + 1; ++round) {
+    P sum = P{} - mass, count = {}, top, v;
+    load(top, z);
+    for (std::int64_t k = 0; k < entries; ++k) {
+      load(v, z + k * lanes);
+      add_above(v, root, sum, count);
+      keep_larger(top, v);
     }
+    const P change = count - known;
+    known = count;
+    above = count;
+    keep_larger(above, P{} + 1.0);
+    // Where nothing was above, the largest entry alone is the next set.
+    root = sum / above + (above - count) * top;
+    if (sum_of(change * change) == 0.0) return;
   }
-  for (int l = 0; l < width; ++l) {
-    a.threshold[g + l] = z[K * lanes + l] + (top[l] + theta[l]);
-    a.share[g + l] = 1.0 / (above[l] > 1.0 ? above[l] : 1.0);
+}
+
+/// Y <- the projection of eight samples from g on, wherever their thresholds have gone.
+template <typename P>
+SPARSVM_INLINE void project_again(const Pass& a, int g) {
+  for (int h = g; h < g + width; h += size<P>) {
+    double* z = a.moved + h;
+    P mass, root, above, last;
+    load(mass, a.mass + h);
+    find_root(z, a.outputs, mass, root, above);
+    load(last, z + a.outputs * lanes);
+    P up = root - 16.0 * mass, down = (P{} - root) - 16.0 * mass;
+    keep_positive(up);
+    keep_positive(down);
+    if (!(sum_of(up + down) == 0.0)) {
+      // So far from the last threshold the root lacks digits, which the next one has.
+      for (std::int64_t k = 0; k < a.outputs; ++k) {
+        P v;
+        load(v, z + k * lanes);
+        store(z + k * lanes, v - root);
+      }
+      last += root;
+      find_root(z, a.outputs, mass, root, above);
+    }
+    for (std::int64_t k = 0; k < a.outputs; ++k) {
+      P y;
+      load(y, z + k * lanes);
+      y = y - root;
+      keep_positive(y);
+      store(a.dual + k * lanes + h, y);
+    }
+    store(a.threshold + h, last + root);
+    store(a.share + h, (P{} + 1.0) / above);
   }
 }
 
@@ -197,7 +229,7 @@ SPARSVM_INLINE void move_thresholds(const Pass& a, const P (&excess)[G], P (&mas
 /// What the sums of rows, their mass taken off, miss beyond rounding.
 template <typename P>
 SPARSVM_INLINE void miss(const Pass& a, const P& sum, const P& mass, P& out) {
-  const double allowed = slack * static_cast<double>(a.outputs);
+  const double allowed = simplex_slack * static_cast<double>(a.outputs);
   P above = sum - mass * allowed, below = (P{} - sum) - mass * allowed;
   keep_positive(above);
   keep_positive(below);
@@ -324,13 +356,31 @@ SPARSVM_INLINE void block(const Pass& whole) {
     }
   }
   repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
-    if (wrong[g]) project_again(whole, g * width);
+    if (wrong[g]) project_again<P>(whole, g * width);
   });
   for (int h = 0; h < width; h += size<P>) {
     Pass a = whole;
     a.X += h, a.dual += h, a.sums += h, a.partial += h;
     for_each_tile<tile<P>>(a.outputs, [&]<int T>(std::int64_t k)
                                           SPARSVM_INLINE_LAMBDA { gradient_tile<P, T, G>(a, k); });
+  }
+}
+
+/// out = the sums over the eight lanes of each of `count` entries, less `base`.
+SPARSVM_INLINE void add_up_lanes(const double* lane, const double* base, std::int64_t count,
+                                 double* out) {
+  std::int64_t e = 0;
+  for (; e + 4 <= count; e += 4) {
+    Pack v[4];
+    for (int r = 0; r < 4; ++r) {
+      const double* at = lane + (e + r) * width;
+      v[r] = SPARSVM_LOAD(at) + SPARSVM_LOAD(at + 4);
+    }
+    transpose(v);
+    SPARSVM_STORE(out + e, ((v[0] + v[1]) + (v[2] + v[3])) - SPARSVM_LOAD(base + e));
+  }
+  for (; e < count; ++e) {
+    out[e] = sum_of(SPARSVM_LOAD(lane + e * width) + SPARSVM_LOAD(lane + e * width + 4)) - base[e];
   }
 }
 

@@ -1,7 +1,6 @@
 #include "fused_rows.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "fused_kernels.hpp"
 
@@ -35,50 +34,64 @@ SPARSVM_INLINE void blocks(const fused::Pass& all, std::int64_t samples) {
   }
 }
 
-SPARSVM_CLONED void step_blocks(const fused::Pass& all, std::int64_t samples) {
-  blocks<Pack, true>(all, samples);
-}
-
-SPARSVM_CLONED void gradient_blocks(const fused::Pass& all, std::int64_t samples) {
-  blocks<Pack, false>(all, samples);
+SPARSVM_CLONED void narrow_blocks(const fused::Pass& all, std::int64_t samples, bool project) {
+  project ? blocks<Pack, true>(all, samples) : blocks<Pack, false>(all, samples);
 }
 
 #if defined(SPARSVM_WIDE)
 
-SPARSVM_WIDE void wide_step_blocks(const fused::Pass& all, std::int64_t samples) {
-  blocks<WidePack, true>(all, samples);
+SPARSVM_WIDE void wide_blocks(const fused::Pass& all, std::int64_t samples, bool project) {
+  project ? blocks<WidePack, true>(all, samples) : blocks<WidePack, false>(all, samples);
 }
 
 #endif
 
+bool wide_registers() {
+#if defined(SPARSVM_WIDE)
+  static const bool wide = has_wide();
+  return wide;
+#else
+  return false;
+#endif
+}
+
+void some_blocks(const fused::Pass& all, std::int64_t samples, bool project) {
+#if defined(SPARSVM_WIDE)
+  if (wide_registers()) return wide_blocks(all, samples, project);
+#endif
+  narrow_blocks(all, samples, project);
+}
+
+SPARSVM_CLONED void add_up(const double* lane, const double* base, std::int64_t count,
+                           double* out) {
+  fused::add_up_lanes(lane, base, count, out);
+}
+
 }  // namespace
 
 bool FusedRows::suits(const Design& X, std::int64_t outputs) {
-  return !X.sparse() && outputs <= most_outputs && X.d() > 0 && X.d() <= most_features &&
-         X.n() * X.d() <= most_entries;
+  const std::int64_t weights = X.d() * outputs;
+  if (X.d() > most_features && !wide_registers()) return false;
+  return !X.sparse() && X.d() > 0 && outputs <= most_outputs && weights <= most_weights &&
+         (X.n() >= 2 * X.d() || weights <= few_weights);
 }
 
 FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
                      const double* margins, const double* own)
-    : samples_(X.n()), blocks_((X.n() + lanes - 1) / lanes), features_(X.d()), outputs_(outputs),
-      X_(blocks_ * lanes * X.d()), lift_(entries()),
+    : design_(&X), samples_(X.n()), blocks_((X.n() + lanes - 1) / lanes), features_(X.d()),
+      outputs_(outputs),
+      // What is gathered in every pass should lie in the second cache.
+      at_once_(X.n() * X.d() <= most_entries ? blocks_
+                                             : std::max<std::int64_t>(1, 16384 / (lanes * X.d()))),
+      X_(at_once_ * lanes * X.d()), lift_(entries()),
       mass_(static_cast<std::size_t>(blocks_ * lanes)), threshold_(mass_.size()),
       share_(mass_.size(), 1.0), own_gradient_(static_cast<std::size_t>(X.d() * outputs)),
       own_sums_(static_cast<std::size_t>(outputs)), moved_((outputs + 1) * lanes),
       partial_(fused::width * X.d() * outputs), totals_(fused::width * outputs),
       weights_((X.d() + 1) * outputs), where_(static_cast<std::size_t>(X.d())) {
-  const std::int64_t n = X.n(), d = X.d();
+  const std::int64_t n = X.n();
   std::copy(mass, mass + n, mass_.begin());
-  std::vector<std::int32_t> features(static_cast<std::size_t>(d));
-  std::iota(features.begin(), features.end(), 0);
-  Workspace columns(n * d);
-  X.gather_columns(features.data(), d, columns.data());
-  std::fill(X_.data(), X_.data() + blocks_ * lanes * d, 0.0);
-  for (std::int64_t j = 0; j < d; ++j) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      X_.data()[(i / lanes * d + j) * lanes + i % lanes] = columns.data()[j * n + i];
-    }
-  }
+  if (at_once_ == blocks_) gather(0, n);
   // A row without mass beyond the last sample has one entry that counts, whose projection is 0.
   std::vector<double> dual(static_cast<std::size_t>(entries()));
   for (std::int64_t i = 0; i < blocks_ * lanes; ++i) {
@@ -94,35 +107,32 @@ FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
   own_sums_ = sums;
 }
 
-template <bool project>
-void FusedRows::run(std::int64_t active, double* dual, double* gradient, double* sums) {
+void FusedRows::gather(std::int64_t first, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const std::int64_t here = std::min<std::int64_t>(lanes, count - i);
+    double* X = X_.data() + i * features_;
+    if (here < lanes) std::fill(X, X + lanes * features_, 0.0);
+    design_->gather_samples(first + i, here, lanes, X);
+  }
+}
+
+void FusedRows::run(bool project, std::int64_t active, double* dual, double* gradient,
+                    double* sums) {
   const std::int64_t entries = features_ * outputs_;
   std::fill(partial_.data(), partial_.data() + fused::width * entries, 0.0);
   std::fill(totals_.data(), totals_.data() + fused::width * outputs_, 0.0);
-  const fused::Pass all{features_,         outputs_,        active,
-                        where_.data(),     weights_.data(), weights_.data() + features_ * outputs_,
-                        X_.data(),         lift_.data(),    mass_.data(),
-                        threshold_.data(), share_.data(),   dual,
-                        moved_.data(),     partial_.data(), totals_.data()};
-  if constexpr (project) {
-#if defined(SPARSVM_WIDE)
-    static const bool wide = has_wide();
-    wide ? wide_step_blocks(all, samples_) : step_blocks(all, samples_);
-#else
-    step_blocks(all, samples_);
-#endif
-  } else {
-    gradient_blocks(all, samples_);
+  for (std::int64_t first = 0; first < samples_; first += at_once_ * lanes) {
+    const std::int64_t count = std::min(at_once_ * lanes, samples_ - first);
+    if (at_once_ < blocks_) gather(first, count);
+    const std::int64_t entry = first * outputs_;
+    some_blocks({features_, outputs_, active, where_.data(), weights_.data(),
+                 weights_.data() + features_ * outputs_, X_.data(), lift_.data() + entry,
+                 mass_.data() + first, threshold_.data() + first, share_.data() + first,
+                 dual + entry, moved_.data(), partial_.data(), totals_.data()},
+                count, project);
   }
-  const auto sum_of_eight = [](const double* v) {
-    return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
-  };
-  for (std::int64_t e = 0; e < entries; ++e) {
-    gradient[e] = sum_of_eight(partial_.data() + fused::width * e) - own_gradient_[e];
-  }
-  for (std::int64_t k = 0; k < outputs_; ++k) {
-    sums[k] = sum_of_eight(totals_.data() + fused::width * k) - own_sums_[k];
-  }
+  add_up(partial_.data(), own_gradient_.data(), entries, gradient);
+  add_up(totals_.data(), own_sums_.data(), outputs_, sums);
 }
 
 void FusedRows::step(const double* weights, const double* intercept, double factor, double* dual,
@@ -141,11 +151,11 @@ void FusedRows::step(const double* weights, const double* intercept, double fact
   }
   double* b = weights_.data() + features_ * outputs_;
   for (std::int64_t k = 0; k < outputs_; ++k) b[k] = factor * intercept[k];
-  run<true>(active, dual, gradient, sums);
+  run(true, active, dual, gradient, sums);
 }
 
 void FusedRows::gradient(double* dual, double* gradient, double* sums) {
-  run<false>(0, dual, gradient, sums);
+  run(false, 0, dual, gradient, sums);
 }
 
 }  // namespace sparsvm

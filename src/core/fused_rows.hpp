@@ -1,8 +1,8 @@
-// Both products and the dual step of fbpd in one pass over a small dense design.
+// Both products and the dual step of fbpd in one pass over a dense design.
 //
 // Twenty-four samples lie side by side, entry by entry, so that their scores, their dual rows and
 // their share of the next gradient stay in registers and the first cache: nothing is transposed and X
-// is read once. On rows of a few dozen features this takes about as long as the products of BLAS.
+// is read once. This takes about as long as the two products of BLAS, or half as long.
 //
 // The projection of a row on its simplex is a threshold. From one iteration to the next it moves
 // little, and mostly as many entries stay above it: then the sum of the entries above the old one
@@ -20,8 +20,15 @@ namespace sparsvm {
 class FusedRows {
  public:
   static constexpr int lanes = 24;
-  /// Beyond these BLAS wins, or the copy of X would be more than the design itself may keep.
-  static constexpr std::int64_t most_features = 64, most_entries = 1 << 19, most_outputs = 128;
+  /// Beyond these BLAS wins: the gradient, lane by lane, must lie in a cache, and adding up its lanes
+  /// must be little beside the products unless it lies in the first one.
+  static constexpr std::int64_t most_weights = 1 << 15, few_weights = 512, most_outputs = 128;
+  /// Where registers hold four doubles, products and sums are instructions of their own, which BLAS
+  /// has in one; few features leave it little to gain.
+  static constexpr std::int64_t most_features = 64;
+  /// X is kept in the order of this class if it has no more entries; if it has, blocks of it are
+  /// gathered in every pass, since a copy would be more than the design itself may keep.
+  static constexpr std::int64_t most_entries = 1 << 19;
 
   static bool suits(const Design& X, std::int64_t outputs);
 
@@ -45,11 +52,13 @@ class FusedRows {
   void gradient(double* dual, double* gradient, double* sums);
 
  private:
-  template <bool project>
-  void run(std::int64_t active, double* dual, double* gradient, double* sums);
+  void run(bool project, std::int64_t active, double* dual, double* gradient, double* sums);
+  void gather(std::int64_t first, std::int64_t count);
 
+  const Design* design_;
   std::int64_t samples_, blocks_, features_, outputs_;
-  Workspace X_;                            // blocks x d x lanes
+  std::int64_t at_once_;                   // blocks of X that are there at a time
+  Workspace X_;                            // at_once x d x lanes
   Workspace lift_;                         // the margins, like Y
   std::vector<double> mass_;               // blocks x lanes, 0 beyond the last sample
   std::vector<double> threshold_, share_;  // blocks x lanes, see fused::Pass

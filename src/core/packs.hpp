@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "clones.hpp"
 
@@ -54,6 +55,18 @@ SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
   v *= reinterpret_cast<Pack>((reinterpret_cast<PackBits>(shifted) + 1023) << 52);
 }
 
+/// Four packs as the rows of a square, turned into its columns.
+SPARSVM_INLINE void transpose(Pack (&v)[4]) {
+  const Pack a = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6);
+  const Pack b = __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
+  const Pack c = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6);
+  const Pack d = __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
+  v[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  v[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  v[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  v[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
 #if defined(SPARSVM_WIDE)
 
 /// Eight doubles, for functions marked SPARSVM_WIDE.
@@ -75,6 +88,16 @@ SPARSVM_INLINE void keep_positive(WidePack& v) {
 
 SPARSVM_INLINE void keep_smaller(WidePack& v, const WidePack& other) {
   asm("vminpd %1, %0, %0" : "+v"(v) : "v"(other));
+}
+
+SPARSVM_INLINE void keep_larger(WidePack& v, const WidePack& other) {
+  asm("vmaxpd %1, %0, %0" : "+v"(v) : "v"(other));
+}
+
+SPARSVM_INLINE void add_above(const WidePack& v, const WidePack& bound, WidePack& sum,
+                              WidePack& count) {
+  sum += v > bound ? v : WidePack{};
+  count += v > bound ? WidePack{} + 1.0 : WidePack{};
 }
 
 /// sum <- sum + a·b, rounded once: as the products of BLAS, unlike those of other packs.
@@ -174,6 +197,12 @@ SPARSVM_INLINE void add_above(const Pack& v, const Pack& bound, Pack& sum, Pack&
 }
 
 SPARSVM_INLINE void keep_positive(Pack& v) { keep_larger(v, Pack{}); }
+
+SPARSVM_INLINE void transpose(Pack (&v)[4]) {
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < i; ++k) std::swap(v[i].lane[k], v[k].lane[i]);
+  }
+}
 
 SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
   for (int k = 0; k < 4; ++k) {
