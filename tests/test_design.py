@@ -77,6 +77,11 @@ def check_against_numpy(design, B, seed=2):
         for first, last in ((0, d), (d // 3, d - d // 4), (d, d)):
             part = design.transposed_range(first, last, Y_sparse)
             np.testing.assert_allclose(part, B[:, first:last].T @ Y_sparse, **close)
+        distinct = np.unique(features)
+        for first, last in ((0, n), (n // 3, n - n // 4), (n, n)):
+            part = design.scores_range(first, last, distinct, W[: distinct.size])
+            expected = B[first:last, distinct] @ W[: distinct.size]
+            np.testing.assert_allclose(part, expected, **close)
         # A companion may exist by now; it must not change a bit.
         np.testing.assert_array_equal(design.scores_subset(features, Wm), before)
 

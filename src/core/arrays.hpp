@@ -96,6 +96,16 @@ class Output {
   std::unique_ptr<double[]> data_;
 };
 
+/// An (n, m) array in rows whose owner, with a data(), NumPy will delete.
+template <typename Owner>
+Output::Matrix owned(std::unique_ptr<Owner> owner, int64_t n, int64_t m) {
+  const size_t shape[2] = {static_cast<size_t>(n), static_cast<size_t>(m)};
+  double* data = owner->data();
+  return Output::Matrix(data, 2, shape, nb::capsule(owner.release(), [](void* p) noexcept {
+    delete static_cast<Owner*>(p);
+  }));
+}
+
 /// An (n, m) array filled by compute(double*) with the GIL released and BLAS at hand.
 template <typename Compute>
 Output::Matrix computed(int64_t n, int64_t m, bool fortran, Compute compute) {

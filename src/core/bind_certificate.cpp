@@ -3,12 +3,17 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 #include "arrays.hpp"
 #include "design_sparse.hpp"
 #include "feature_norms.hpp"
 #include "module.hpp"
+#include "packed_entries.hpp"
+#include "pages.hpp"
 #include "penalty_kind.hpp"
 #include "penalty_layout.hpp"
 
@@ -19,6 +24,7 @@ namespace {
 
 using Vector = Input<double, 1>;
 using Matrix = Input<double, 2>;
+using Writable = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 Output::Vector feature_norms(const Design& design, const Matrix& Y, double scale,
                              const Vector& error, const Vector& column_norms,
@@ -41,9 +47,31 @@ Output::Vector feature_norms(const Design& design, const Matrix& Y, double scale
   return out.vector();
 }
 
+Output::Matrix zeros(int64_t n, int64_t m) {
+  if (n < 0 || m < 0) {
+    throw std::invalid_argument("A matrix cannot have the shape (" + std::to_string(n) + ", " +
+                                std::to_string(m) + ").");
+  }
+  return owned(std::make_unique<Zeros>(static_cast<std::size_t>(n * m)), n, m);
+}
+
 }  // namespace
 
 void bind_certificate(nb::module_& m) {
+  nb::class_<PackedEntries>(m, "PackedEntries", "A matrix at rest; see sparsvm.packed.")
+      .def("__init__",
+           [](PackedEntries* self, const Matrix& all) {
+    new (self) PackedEntries(all.data(), all.size());
+  }, nb::arg("matrix"))
+      .def("unpack",
+           [](const PackedEntries& self, Writable out) {
+    check_size("out has", static_cast<int64_t>(out.size()), "the number of entries is",
+               static_cast<int64_t>(self.size()));
+    self.unpack(out.data());
+  }, nb::arg("out").noconvert(), "Write the matrix to an array of its size.")
+      .def_prop_ro("bytes", &PackedEntries::bytes, "Memory of the entries.");
+  m.def("zeros", &zeros, nb::arg("n"), nb::arg("m"),
+        "An (n, m) matrix of zeros; pages of a large one that are never written take no memory.");
   m.def("feature_norms", &feature_norms, nb::arg("design"), nb::arg("Y"), nb::kw_only(),
         nb::arg("scale"), nb::arg("error"), nb::arg("column_norms"), nb::arg("kind"),
         nb::arg("l1_ratio"), nb::arg("per_class"), nb::arg("omega"),

@@ -43,6 +43,22 @@ void check_features(const Design& X, const Features& features) {
   check_range(features.data(), length(features), X.d(), "Feature index", "features");
 }
 
+void check_increasing(const Features& features) {
+  for (int64_t k = 1; k < length(features); ++k) {
+    const int32_t before = features.data()[k - 1], here = features.data()[k];
+    if (here > before) continue;
+    throw std::invalid_argument("Feature " + std::to_string(here) + " is listed after " +
+                                std::to_string(before) + "; the features must increase.");
+  }
+}
+
+void check_interval(int64_t first, int64_t last, int64_t count, const char* what) {
+  if (first >= 0 && last >= first && last <= count) return;
+  throw std::invalid_argument("The range " + std::to_string(first) + " ... " +
+                              std::to_string(last) + " does not lie within the " +
+                              std::to_string(count) + " " + what + " of the design.");
+}
+
 void check_samples(const Design& X, const Samples& samples) {
   check_range(samples.data(), length(samples), X.n(), "Sample index", "samples");
 }
@@ -174,6 +190,19 @@ void bind_products(nb::class_<Design>& design) {
     });
   }, nb::arg("features"), nb::arg("W"), "X[:, features] @ W, W of shape (m, K).");
 
+  design.def(
+      "scores_range",
+      [](const Design& X, int64_t first, int64_t last, const Features& features, const Matrix& W) {
+    check_interval(first, last, X.n(), "samples");
+    check_features(X, features);
+    check_increasing(features);
+    check_size("W has", rows(W), "the number of listed features is", length(features));
+    return computed(last - first, columns(W), false, [&](double* out) {
+      X.scores_range(first, last, features.data(), length(features), W.data(), columns(W), out);
+    });
+  }, nb::arg("first"), nb::arg("last"), nb::arg("features"), nb::arg("W"),
+      "X[first:last, features] @ W, the features increasing, W of shape (m, K).");
+
   design.def("scores_samples", [](const Design& X, const Samples& samples, const Matrix& W) {
     check_samples(X, samples);
     check_size("W has", rows(W), "the design's number of features is", X.d());
@@ -197,11 +226,7 @@ void bind_products(nb::class_<Design>& design) {
   }, nb::arg("features"), nb::arg("Y"), "X[:, features].T @ Y, Y of shape (n, K).");
 
   design.def("transposed_range", [](const Design& X, int64_t first, int64_t last, const Matrix& Y) {
-    if (first < 0 || last < first || last > X.d()) {
-      throw std::invalid_argument("The range " + std::to_string(first) + " ... " +
-                                  std::to_string(last) + " does not lie within the " +
-                                  std::to_string(X.d()) + " features of the design.");
-    }
+    check_interval(first, last, X.d(), "features");
     check_size("Y has", rows(Y), "the design's number of samples is", X.n());
     return computed(last - first, columns(Y), false, [&](double* out) {
       X.transposed_range(first, last, Y.data(), columns(Y), out);

@@ -15,6 +15,7 @@
 #include "hinge_arrays.hpp"
 #include "module.hpp"
 #include "monitor.hpp"
+#include "pages.hpp"
 #include "sdca_pricing.hpp"
 
 namespace sparsvm {
@@ -73,12 +74,33 @@ class SdcaRun {
     return method_->run(target, sweeps, monitor_);
   }
 
-  nb::tuple point() const {
-    Output W(d_ * outputs()), b(outputs()), Y(n_ * classes_);
-    method_->weights(W.data());
-    std::copy(method_->intercept().begin(), method_->intercept().end(), b.data());
-    std::copy(method_->dual().begin(), method_->dual().end(), Y.data());
-    return nb::make_tuple(W.matrix(d_, outputs(), true), b.vector(), Y.matrix(n_, classes_, false));
+  nb::tuple point() {
+    auto W = std::make_unique<Zeros>(static_cast<std::size_t>(d_ * outputs()));
+    const Pages<double> rows = method_->used_weights();
+    const double* next = rows.data();
+    for (const int32_t j : method_->used()) {
+      std::copy_n(next, outputs(), W->data() + j * outputs());
+      next += outputs();
+    }
+    auto Y = std::make_unique<Pages<double>>(method_->dual());
+    return nb::make_tuple(owned(std::move(W), d_, outputs()), intercept(),
+                          owned(std::move(Y), n_, classes_));
+  }
+
+  nb::tuple give_point() {
+    const std::vector<int32_t>& used = method_->used();
+    auto features = std::make_unique<std::vector<int32_t>>(used);
+    auto weights = std::make_unique<Pages<double>>(method_->used_weights());
+    auto Y = std::make_unique<Pages<double>>(method_->give_dual());
+    const int64_t m = std::ssize(used);
+    const size_t shape[1] = {used.size()};
+    int32_t* numbers = features->data();
+    nb::ndarray<nb::numpy, int32_t, nb::ndim<1>> list(
+        numbers, 1, shape, nb::capsule(features.release(), [](void* p) noexcept {
+      delete static_cast<std::vector<int32_t>*>(p);
+    }));
+    return nb::make_tuple(list, owned(std::move(weights), m, outputs()), intercept(),
+                          owned(std::move(Y), n_, classes_));
   }
 
   nb::dict values() const {
@@ -105,6 +127,11 @@ class SdcaRun {
 
  private:
   int64_t outputs() const { return arrays_.outputs(); }
+  Output::Vector intercept() const {
+    Output b(outputs());
+    std::copy(method_->intercept().begin(), method_->intercept().end(), b.data());
+    return b.vector();
+  }
 
   HingeArrays arrays_;
   int64_t n_, d_, classes_;
@@ -130,6 +157,8 @@ void bind_sdca(nb::module_& m) {
       .def("run", &SdcaRun::run, nb::arg("target"), nb::arg("sweeps"),
            "Sweep until the estimated relative gap is at most target; false if it is not after "
            "so many sweeps.")
+      .def("give_point", &SdcaRun::give_point,
+           "The features in use, their rows of W, b and Y; what is given is not held twice.")
       .def("point", &SdcaRun::point, "Copies of W (d, outputs), b (outputs,) and Y (n, K).")
       .def("values", &SdcaRun::values, "What the last look at the whole problem found.")
       .def_prop_ro("sweeps", &SdcaRun::sweeps, "Sweeps over the samples so far.")

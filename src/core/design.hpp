@@ -13,6 +13,7 @@
 // unread; a NaN there does not reach the result.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -136,6 +137,17 @@ class Design {
   /// S (n x K) = X[:, features] Wm, with Wm m x K.
   virtual void scores_subset(const int32_t* features, int64_t m, const double* Wm, int64_t K,
                              double* S) const = 0;
+  /// S ((last − first) x K) = X[first:last, features] Wm; the features ascending and distinct.
+  virtual void scores_range(int64_t first, int64_t last, const int32_t* features, int64_t m,
+                            const double* Wm, int64_t K, double* S) const {
+    std::vector<double> row(static_cast<std::size_t>(m));
+    std::fill(S, S + (last - first) * K, 0.0);
+    for (int64_t i = first; i < last; ++i) {
+      sample(i, features, m, row.data());
+      for (int64_t j = 0; j < m; ++j)
+        for (int64_t k = 0; k < K; ++k) S[(i - first) * K + k] += row[j] * Wm[j * K + k];
+    }
+  }
   /// S (count x K) = X[samples] W; samples are canonical indices.
   virtual void scores_samples(const int64_t* samples, int64_t count, const double* W, int64_t K,
                               double* S) const = 0;
@@ -145,9 +157,10 @@ class Design {
   /// G (m x K) = X[:, features]ᵀ Y.
   virtual void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
                                  double* G) const = 0;
-  /// G ((last − first) x K) = X[:, first:last]ᵀ Y. No companion is built for it.
-  virtual void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K,
-                                double* G) const {
+  /// G ((last − first) x K) = X[:, first:last]ᵀ Y. No companion is built for it. Of consecutive
+  /// ranges, with the same Y, `places` (n zeros at first) may remember where the next one begins.
+  virtual void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
+                                int32_t* /*places*/ = nullptr) const {
     std::vector<int32_t> features(static_cast<std::size_t>(last - first));
     std::iota(features.begin(), features.end(), static_cast<int32_t>(first));
     transposed_subset(features.data(), last - first, Y, K, G);

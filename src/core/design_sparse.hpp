@@ -203,7 +203,8 @@ class SparseDesign final : public Design {
     const auto active = active_features(W, K);
     // Reading one place per entry instead of K weights pays once most weights are zero.
     if (4 * static_cast<int64_t>(active.size()) <= d()) {
-      masked_scores(active, take_rows(W, K, active).data(), K, S);
+      masked_scores(active.data(), std::ssize(active), take_rows(W, K, active).data(), K, 0, n(),
+                    S);
     } else {
       detail::gather_product(given_, row_map(), W, K, S);
     }
@@ -240,7 +241,23 @@ class SparseDesign final : public Design {
         }
       }
     } else {
-      masked_scores(distinct, weights.data(), K, S);
+      masked_scores(distinct.data(), std::ssize(distinct), weights.data(), K, 0, n(), S);
+    }
+  }
+
+  void scores_range(int64_t first, int64_t last, const int32_t* features, int64_t m,
+                    const double* Wm, int64_t K, double* S) const override {
+    if (!by_columns_) return masked_scores(features, m, Wm, K, first, last, S);
+    const Compressed<T> columns = by_column();
+    std::fill(S, S + (last - first) * K, 0.0);
+    for (int64_t k = 0; k < m; ++k) {
+      const int32_t* end = columns.indices + columns.indptr[features[k] + 1];
+      const int32_t* at = std::lower_bound(columns.indices + columns.indptr[features[k]], end,
+                                           static_cast<int32_t>(first));
+      for (; at < end && *at < last; ++at) {
+        const double x = static_cast<double>(columns.values[at - columns.indices]);
+        detail::add_scaled(x, Wm + k * K, S + (*at - first) * K, K);
+      }
     }
   }
 
@@ -265,8 +282,8 @@ class SparseDesign final : public Design {
     detail::gather_product(by_column(), {majors.data(), m}, Y, K, G);
   }
 
-  void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K,
-                        double* G) const override {
+  void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
+                        int32_t* places = nullptr) const override {
     if (by_columns_) {
       std::vector<int64_t> majors(static_cast<std::size_t>(last - first));
       std::iota(majors.begin(), majors.end(), first);
@@ -278,13 +295,15 @@ class SparseDesign final : public Design {
     for (int64_t i = 0; i < map.n; ++i) {
       if (detail::all_zero(Y + i * K, K)) continue;
       const int64_t r = map(i);
-      const int32_t* end = given_.indices + given_.indptr[r + 1];
+      const int32_t *begin = given_.indices + given_.indptr[r],
+                    *end = given_.indices + given_.indptr[r + 1];
       const int32_t* at =
-          std::lower_bound(given_.indices + given_.indptr[r], end, static_cast<int32_t>(first));
+          places ? begin + places[i] : std::lower_bound(begin, end, static_cast<int32_t>(first));
       for (; at < end && *at < last; ++at) {
         const double x = static_cast<double>(given_.values[at - given_.indices]);
         detail::add_scaled(x, Y + i * K, G + (*at - first) * K, K);
       }
+      if (places) places[i] = static_cast<int32_t>(at - begin);
     }
   }
 
@@ -395,21 +414,20 @@ class SparseDesign final : public Design {
     }
   }
 
-  /// S = X[:, features] Wm by walking the rows of CSR; features sorted and distinct.
-  void masked_scores(const std::vector<int32_t>& features, const double* Wm, int64_t K,
-                     double* S) const {
+  /// S = X[first:last, features] Wm by walking the rows of CSR; features sorted and distinct.
+  void masked_scores(const int32_t* features, int64_t m, const double* Wm, int64_t K, int64_t first,
+                     int64_t last, double* S) const {
     std::vector<int32_t> place(static_cast<std::size_t>(d()), -1);
-    for (std::size_t k = 0; k < features.size(); ++k) {
-      place[static_cast<std::size_t>(features[k])] = static_cast<int32_t>(k);
-    }
-    std::fill(S, S + n() * K, 0.0);
+    for (int64_t k = 0; k < m; ++k) place[features[k]] = static_cast<int32_t>(k);
+    std::fill(S, S + (last - first) * K, 0.0);
     const RowMap rows = row_map();
-    for (int64_t i = 0; i < n(); ++i) {
+    for (int64_t i = first; i < last; ++i) {
       const int64_t r = rows(i);
       for (int64_t e = given_.indptr[r]; e < given_.indptr[r + 1]; ++e) {
         const int32_t k = place[static_cast<std::size_t>(given_.indices[e])];
         if (k >= 0)
-          detail::add_scaled(static_cast<double>(given_.values[e]), Wm + k * K, S + i * K, K);
+          detail::add_scaled(static_cast<double>(given_.values[e]), Wm + k * K, S + (i - first) * K,
+                             K);
       }
     }
   }

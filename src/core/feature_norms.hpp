@@ -26,9 +26,10 @@ struct FeatureNorms {
     const int64_t d = design->d();
     const int64_t wide = std::min(d, std::max<int64_t>(1, block_entries / outputs));
     std::vector<double> G(static_cast<std::size_t>(wide * outputs));
+    std::vector<int32_t> places(static_cast<std::size_t>(design->n()), 0);
     for (int64_t first = 0; first < d; first += wide) {
       const int64_t last = std::min(first + wide, d);
-      design->transposed_range(first, last, Y, outputs, G.data());
+      design->transposed_range(first, last, Y, outputs, G.data(), places.data());
       for (int64_t j = first; j < last; ++j) {
         double* g = G.data() + (j - first) * outputs;
         if (!(omega[j] > 0.0) || column_norms[j] == 0.0) {
@@ -43,7 +44,7 @@ struct FeatureNorms {
   }
 
  private:
-  static constexpr int64_t block_entries = int64_t{1} << 17;
+  static constexpr int64_t block_entries = int64_t{1} << 16;
 
   double norm(const double* g, int64_t outputs) const {
     if (joint) return shape.dual_norm(g, outputs);

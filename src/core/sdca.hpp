@@ -18,8 +18,11 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "packed_entries.hpp"
+#include "pages.hpp"
 #include "sdca_face.hpp"
 #include "sdca_features.hpp"
 #include "sdca_problem.hpp"
@@ -41,8 +44,19 @@ class SdcaSamples {
     std::iota(order_.begin(), order_.end(), 0);
   }
 
-  std::vector<double>& dual() { return dual_; }
-  const std::vector<double>& dual() const { return dual_; }
+  Pages<double>& dual() { return dual_; }
+  const Pages<double>& dual() const { return dual_; }
+  /// The dual itself; here it stays packed until it is restored.
+  Pages<double> give_dual() {
+    packed_ = PackedEntries(dual_.data(), dual_.size());
+    return std::exchange(dual_, Pages<double>());
+  }
+  void restore_dual() {
+    if (!dual_.empty()) return;
+    dual_.resize(packed_.size());
+    packed_.unpack(dual_.data());
+    packed_ = PackedEntries();
+  }
   const std::vector<double>& mean() const { return mean_; }
   void forget() { averaged_ = 0; }
   void set_anchor(const std::vector<double>& intercept) { anchor_ = mean_ = intercept; }
@@ -69,13 +83,13 @@ class SdcaSamples {
     }
   }
 
-  bool reading() const { return doubles_ || singles_ || double_entries_ || single_entries_; }
-  /// Give up the copy of the features until they are read anew; one of dense data takes too long.
-  void release() {
-    face_.release();
-    if (!problem_.design->sparse() || features_.linear()) return;
-    drop_rows();
+  void drop_rows() {
+    doubles_.reset();
+    singles_.reset();
+    double_entries_.reset();
+    single_entries_.reset();
   }
+  bool reading() const { return doubles_ || singles_ || double_entries_ || single_entries_; }
 
   /// After a change of the gains or of the features: curvatures, and the pull on the intercept.
   void prepare(double sigma_b) {
@@ -206,6 +220,7 @@ class SdcaSamples {
     return products;
   }
   SdcaFace& face() { return face_; }
+  void drop_face() { face_.release(); }
   const SdcaFace& face() const { return face_; }
   /// Dimension of the face: of every sample the classes beyond the first that have a share.
   int64_t free_duals() const {
@@ -239,7 +254,7 @@ class SdcaSamples {
   /// visit(i, scores of the K classes) at the centre of the features and of the intercept.
   template <typename Visit>
   void center_scores(Visit visit) {
-    const std::vector<double>& center = features_.center();
+    const Pages<double>& center = features_.center();
     std::vector<unsigned char> used(size(features_.count()), 0);
     for (int64_t j = 0; j < features_.count(); ++j)
       used[j] = !detail::all_zero(center.data() + j * outputs_, outputs_);
@@ -259,13 +274,6 @@ class SdcaSamples {
   static constexpr double small_move = 0.2;
   static constexpr int short_rest = 2, longest_rest = 7, longest_pause = 30;
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
-
-  void drop_rows() {
-    doubles_.reset();
-    singles_.reset();
-    double_entries_.reset();
-    single_entries_.reset();
-  }
 
   template <typename Use>
   void with_rows(Use use) {
@@ -394,7 +402,8 @@ class SdcaSamples {
   double sigma_b_ = 0.0;
   double caution_ = 0.25;  // share of the curvature with all features that is always reckoned with
   double slack_ = 0.0, visited_ = 0.0, mean_slack_ = 0.0;  // of this sweep; of the one before
-  std::vector<double> dual_;                               // n x K
+  Pages<double> dual_;                                     // n x K
+  PackedEntries packed_;                                   // while the dual is given away
   std::vector<double> curvature_;                          // n
   std::vector<int64_t> wake_;  // the sweep at which a sample is visited again
   std::vector<unsigned char> quiet_;

@@ -63,7 +63,8 @@ class EntryRows {
         index_[next[k]++] = entry;
       });
     }
-    by_feature_ = {}, class_ = {}, entry_ = {};
+    by_feature_ = std::vector<int64_t>();
+    class_ = entry_ = std::vector<int32_t>();
   }
 
   /// Rows stay valid after the next call.

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pages.hpp"
 #include "sdca_features.hpp"
 #include "sdca_problem.hpp"
 
@@ -34,7 +35,7 @@ class SdcaFace {
   /// One step from Y (n x K) and b, which belong to the state of the features; all three move, or
   /// none where no step raises D. Returns how many products with D'' it took.
   template <typename T, typename Poll>
-  int64_t climb(SampleRows<T>& rows, std::vector<double>& dual, std::vector<double>& intercept,
+  int64_t climb(SampleRows<T>& rows, Pages<double>& dual, std::vector<double>& intercept,
                 double sigma_b, Poll poll) {
     sigma_b_ = sigma_b;
     features_.refresh();
@@ -46,7 +47,7 @@ class SdcaFace {
     return products;
   }
   template <typename T, typename Poll>
-  int64_t climb(EntryRows<T>&, std::vector<double>&, std::vector<double>&, double, Poll) {
+  int64_t climb(EntryRows<T>&, Pages<double>&, std::vector<double>&, double, Poll) {
     return 0;
   }
   /// The geometric mean of the damping since the last call.
@@ -57,11 +58,12 @@ class SdcaFace {
   }
   /// Give up the arrays.
   void release() {
-    for (auto* list : {&alive_, &place_, &sample_, &class_, &index_}) *list = {};
+    for (auto* list : {&alive_, &place_, &sample_, &class_, &index_})
+      list->clear(), list->shrink_to_fit();
     for (auto* list :
          {&x_, &weight_, &base_, &gradient_, &residual_, &step_, &search_, &image_, &pull_})
-      *list = {};
-    first_ = row_first_ = {};
+      list->clear(), list->shrink_to_fit();
+    first_ = row_first_ = decltype(first_)();
   }
 
  private:
@@ -72,7 +74,7 @@ class SdcaFace {
 
   /// Samples with several classes, their gradients, their entries among the features in use.
   template <typename Rows>
-  void collect(Rows& rows, const std::vector<double>& dual, const std::vector<double>& intercept) {
+  void collect(Rows& rows, const Pages<double>& dual, const std::vector<double>& intercept) {
     for (auto* list : {&sample_, &class_, &index_}) list->clear();
     for (auto* list : {&x_, &base_, &residual_, &weight_}) list->clear();
     first_.assign(1, 0), row_first_.assign(1, 0);
@@ -200,7 +202,7 @@ class SdcaFace {
 
   /// Go along the projected step as far as D rises in proportion.
   template <typename Rows>
-  void follow(Rows& rows, std::vector<double>& dual, std::vector<double>& intercept) {
+  void follow(Rows& rows, Pages<double>& dual, std::vector<double>& intercept) {
     const double before = potential(intercept);
     double length = 1.0;
     for (int turn = 0; turn < most_halvings; ++turn, length *= 0.5) {
@@ -231,7 +233,7 @@ class SdcaFace {
   /// Y = P(base + length · step), whatever it is now. Returns what ⟨Y, r⟩ gains from the base on;
   /// slope is what the gradient promises of that way.
   template <typename Rows>
-  double move(Rows& rows, std::vector<double>& dual, std::vector<double>& intercept, double length,
+  double move(Rows& rows, Pages<double>& dual, std::vector<double>& intercept, double length,
               double& slope) {
     double gained = 0.0;
     std::vector<double> delta(static_cast<std::size_t>(K_)), to(delta);

@@ -18,8 +18,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "aligned.hpp"
 #include "design.hpp"
+#include "pages.hpp"
 #include "prox.hpp"
 #include "sdca_entries.hpp"
 #include "sdca_groups.hpp"
@@ -42,12 +42,12 @@ class SdcaFeatures {
   int64_t count() const { return m_; }
   int64_t outputs() const { return K_; }
   const std::vector<int32_t>& features() const { return features_; }
-  const std::vector<double>& center() const { return center_; }
+  const Pages<double>& center() const { return center_; }
   SdcaRow row(int64_t j) const { return {V_.data() + j * K_, gain_[j], level_[j], size_[j]}; }
 
   /// Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
   /// pull of the dual is to be subtracted, and `refresh` called. The tilt is of all d features.
-  void take(std::vector<int32_t> features, std::vector<double> center, const double* tilt,
+  void take(std::vector<int32_t> features, Pages<double> center, const double* tilt,
             double inverse_sigma) {
     features_ = std::move(features);
     center_ = std::move(center);
@@ -62,6 +62,7 @@ class SdcaFeatures {
       level_[j] = share * omega;
     }
     uniform_ = std::all_of(gain_.begin(), gain_.end(), [&](double g) { return g == gain_[0]; });
+    V_ = Pages<double>();  // one at a time
     V_.resize(size(m_ * K_));
     for (int64_t j = 0; j < m_; ++j) {
       for (int64_t k = 0; k < K_; ++k) {
@@ -73,6 +74,15 @@ class SdcaFeatures {
     row_.resize(size(K_));
     entries_.clear();
     if (map_ == SdcaMap::groups) groups_.take(features_, penalty_);
+  }
+
+  /// Hold no more than the centre of these features (ascending) until others are taken up.
+  void rest(const std::vector<int32_t>& features) {
+    center_ = rows_of(features, features_, center_, K_);
+    features_ = features;
+    m_ = std::ssize(features_);
+    V_ = Pages<double>();
+    entries_.clear();
   }
 
   /// Whether single entries of a feature can be left out.
@@ -384,8 +394,7 @@ class SdcaFeatures {
   bool uniform_ = false;  // all gains are the same
   int64_t averaged_ = 0;  // steps in the mean of the linear case
   std::vector<int32_t> features_;
-  LineVector<double> V_;                       // m x outputs
-  std::vector<double> center_;                 // m x outputs
+  Pages<double> V_, center_;                   // m x outputs
   std::vector<double> gain_, anchor_, level_;  // m
   std::vector<double> size_;                   // m: what tells that a row is zero
   std::vector<double> row_;

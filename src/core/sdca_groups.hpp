@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pages.hpp"
 #include "prox.hpp"
 #include "sdca_penalty.hpp"
 
@@ -108,7 +109,7 @@ class SdcaGroups {
   std::vector<int32_t> group_, members_;  // of each feature; by group
   std::vector<int64_t> first_;
   std::vector<unsigned char> stale_, alive_;
-  std::vector<double> cached_, gathered_;
+  Pages<double> cached_, gathered_;
   ProxScratch scratch_;
 };
 

@@ -1,9 +1,11 @@
 // The shapes that W(V) of sdca_features.hpp takes with the different penalties.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "pages.hpp"
 #include "prox.hpp"
 #include "sdca_penalty.hpp"
 
@@ -38,6 +40,22 @@ inline void sdca_shrink(SdcaMap map, double ratio, const double* v, int64_t K, d
     default:
       for (int64_t k = 0; k < K; ++k) out[k] = soft(v[k], level);
   }
+}
+
+/// The rows (outputs each) of the listed features among those of others, zero where there is none;
+/// both lists ascend.
+inline Pages<double> rows_of(const std::vector<int32_t>& list, const std::vector<int32_t>& others,
+                             const Pages<double>& rows, int64_t outputs) {
+  Pages<double> out(list.size() * static_cast<std::size_t>(outputs), 0.0);
+  std::size_t at = 0;
+  for (std::size_t a = 0; a < list.size(); ++a) {
+    while (at < others.size() && others[at] < list[a]) ++at;
+    if (at == others.size()) break;
+    if (others[at] == list[a])
+      std::copy_n(rows.data() + static_cast<int64_t>(at) * outputs, outputs,
+                  out.data() + static_cast<int64_t>(a) * outputs);
+  }
+  return out;
 }
 
 }  // namespace sparsvm

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "pages.hpp"
 #include "penalty_layout.hpp"
 #include "sdca_problem.hpp"
 
@@ -18,13 +20,18 @@ class SdcaPrices {
  public:
   explicit SdcaPrices(const SdcaProblem& problem)
       : problem_(problem), d_(problem.design->d()), outputs_(problem.outputs()),
-        layout_(problem.penalty.kind, problem.penalty.l1_ratio, problem.penalty.groups,
-                problem.penalty.grouped() ? problem.penalty.n_groups : d_,
-                problem.penalty.per_class, problem.penalty.omega, d_, outputs_),
-        values_(static_cast<std::size_t>(layout_.largest_block())) {
-    if (!problem.penalty.grouped()) return;
-    std::vector<unsigned char> seen(static_cast<std::size_t>(problem.penalty.n_groups), 0);
-    for (int64_t j = 0; j < d_; ++j) single_ = !seen[unit_of(j)]++ && single_;
+        shape_(PenaltyLayout::make_shape(problem.penalty.kind, problem.penalty.l1_ratio)),
+        joint_(problem.penalty.grouped() && !problem.penalty.per_class && outputs_ > 1) {
+    const SdcaPenalty& penalty = problem.penalty;
+    if (penalty.grouped()) {
+      std::vector<unsigned char> seen(static_cast<std::size_t>(penalty.n_groups), 0);
+      for (int64_t j = 0; j < d_; ++j) single_ = !seen[unit_of(j)]++ && single_;
+    }
+    if (!single_) {
+      layout_.emplace(penalty.kind, penalty.l1_ratio, penalty.groups, penalty.n_groups,
+                      penalty.per_class, penalty.omega, d_, outputs_);
+    }
+    values_.resize(static_cast<std::size_t>(single_ ? outputs_ : layout_->largest_block()));
   }
 
   /// A penalty whose dual says which features are zero.
@@ -40,9 +47,11 @@ class SdcaPrices {
     largest_ = squares_ = conjugate_ = 0.0;
     const int64_t wide = single_ ? std::max<int64_t>(1, block_entries / outputs_) : d_;
     pull_.resize(static_cast<std::size_t>(std::min(wide, d_) * outputs_));
+    std::vector<int32_t> places(static_cast<std::size_t>(problem_.design->n()), 0);
     for (int64_t first = 0; first < d_; first += wide) {
       const int64_t last = std::min(first + wide, d_);
-      problem_.design->transposed_range(first, last, signed_dual, outputs_, pull_.data());
+      problem_.design->transposed_range(first, last, signed_dual, outputs_, pull_.data(),
+                                        places.data());
       for (int64_t e = 0; e < (last - first) * outputs_; ++e) {
         const double tilt = problem_.tilt ? problem_.tilt[first * outputs_ + e] : 0.0;
         pull_[e] = tilt - pull_[e];
@@ -51,16 +60,16 @@ class SdcaPrices {
       if (selects()) measure(first, last);
     }
     for (const double norm : norms_) largest_ = std::max(largest_, norm);
-    if (!single_) pull_ = {};
+    if (!only_block()) pull_ = Pages<double>();
   }
 
   /// The dual norm of every unit in units of its bound; empty where the penalty selects nothing.
-  const std::vector<double>& norms() const { return norms_; }
+  const Pages<double>& norms() const { return norms_; }
   /// T − XᵀỸ of the listed features, m x outputs.
   void pull_of(const std::vector<int32_t>& features, const double* signed_dual,
-               std::vector<double>& out) const {
+               Pages<double>& out) const {
     out.resize(features.size() * static_cast<std::size_t>(outputs_));
-    if (single_ && d_ * outputs_ <= block_entries) {  // the only block is still there
+    if (only_block()) {  // it is still there
       for (std::size_t a = 0; a < features.size(); ++a)
         std::copy_n(pull_.data() + features[a] * outputs_, outputs_,
                     out.data() + static_cast<int64_t>(a) * outputs_);
@@ -82,7 +91,9 @@ class SdcaPrices {
   double conjugate() const { return conjugate_; }
 
  private:
-  static constexpr int64_t block_entries = int64_t{1} << 17;
+  static constexpr int64_t block_entries = int64_t{1} << 16;
+
+  bool only_block() const { return single_ && d_ * outputs_ <= block_entries; }
 
   void add_squares(int64_t first, int64_t last) {
     const double ratio = problem_.penalty.ratio(), quad = problem_.penalty.quad();
@@ -99,30 +110,38 @@ class SdcaPrices {
     conjugate_ += excess / (2.0 * quad);
   }
 
+  /// The dual norms of the units: single features from first on, or all groups.
   void measure(int64_t first, int64_t last) {
-    const int64_t copies = layout_.joint ? 1 : outputs_;
-    const auto unit = [&](int64_t u) {
-      for (int64_t b = u * copies; b < (u + 1) * copies; ++b) {
-        int64_t size = 0;
-        layout_.coordinates(b, [&](int32_t j, int32_t o) {
-          values_[size++] = pull_[(j - first) * outputs_ + o] * layout_.inv_omega[j];
-        });
-        if (size > 0)
-          norms_[u] = std::max(norms_[u], layout_.shape.dual_norm(values_.data(), size));
-      }
-    };
-    if (!single_) {
-      for (int64_t u = 0; u < units(); ++u) unit(u);
-    } else {
-      for (int64_t j = first; j < last; ++j) unit(unit_of(j));
+    if (single_) {
+      for (int64_t j = first; j < last; ++j)
+        norms_[unit_of(j)] =
+            norm_of_feature(pull_.data() + (j - first) * outputs_, 1.0 / problem_.penalty.omega[j]);
+      return;
     }
+    const int64_t copies = joint_ ? 1 : outputs_;
+    for (int64_t b = 0; b < units() * copies; ++b) {
+      const int64_t size = layout_->values(b, pull_.data(), nullptr, 0.0, values_.data());
+      double& norm = norms_[b / copies];
+      if (size > 0) norm = std::max(norm, shape_.dual_norm(values_.data(), size));
+    }
+  }
+
+  double norm_of_feature(const double* pull, double factor) {
+    double most = 0.0;
+    for (int64_t o = 0; o < outputs_; ++o) {
+      values_[o] = pull[o] * factor;
+      if (!joint_) most = std::max(most, shape_.dual_norm(values_.data() + o, 1));
+    }
+    return joint_ ? shape_.dual_norm(values_.data(), outputs_) : most;
   }
 
   SdcaProblem problem_;
   int64_t d_, outputs_;
-  PenaltyLayout layout_;
-  bool single_ = true;  // every unit is one feature
-  std::vector<double> pull_, norms_, values_;
+  BlockShape shape_;
+  bool joint_;                           // the outputs of a unit have one norm
+  bool single_ = true;                   // every unit is one feature,
+  std::optional<PenaltyLayout> layout_;  // otherwise what belongs to which
+  Pages<double> pull_, norms_, values_;
   double largest_ = 0.0, squares_ = 0.0, conjugate_ = 0.0;
 };
 

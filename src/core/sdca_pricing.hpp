@@ -32,8 +32,14 @@ class Sdca {
   /// classes; with l2 all mass on the true ones, whose W is 0: spread masses take long to gather.
   void start(const double* W, const double* b, const double* Y) {
     used_.clear();
-    for (int64_t j = 0; W && j < d_; ++j)
-      if (!detail::all_zero(W + j * outputs_, outputs_)) used_.add(j, W + j * outputs_, outputs_);
+    Pages<double> rows;
+    for (int64_t j = 0; W && j < d_; ++j) {
+      if (detail::all_zero(W + j * outputs_, outputs_)) continue;
+      used_.push_back(static_cast<int32_t>(j));
+      rows.insert(rows.end(), W + j * outputs_, W + (j + 1) * outputs_);
+    }
+    features_.take(used_, std::move(rows), problem_.tilt, 1.0);
+    samples_.drop_rows();
     intercept_.assign(b, b + outputs_);
     samples_.set_anchor(intercept_);
     if (Y) {
@@ -50,6 +56,7 @@ class Sdca {
 
   /// Proximal steps until the estimated gap is at most target · |objective|, or enough sweeps.
   bool run(double target, int64_t sweeps, Monitor& monitor) {
+    samples_.restore_dual();
     const int64_t last = sweeps_ + sweeps;
     while (sweeps_ < last) {
       if (stale_) rebuild();
@@ -76,7 +83,7 @@ class Sdca {
       pause_ = prices_.selects() ? std::min<int64_t>(pause_ + 4, 50)
                                  : std::clamp<int64_t>(sweeps_ / 4, 2, 50);
       if (done || sweeps_ >= last) {
-        samples_.release();
+        rest();
         return done;
       }
     }
@@ -88,23 +95,25 @@ class Sdca {
   double sigma() const { return sigma_; }
   double sigma_b() const { return sigma_b_; }
   int64_t inner() const { return inner_; }
-  int64_t working_set() const { return features_.count(); }
+  int64_t working_set() const { return at_work_; }
   /// Single entries that take part; all of the working set's features where there are none.
-  int64_t entries() const { return features_.entries().size(); }
+  int64_t entries() const { return entries_at_work_; }
   const SdcaValues& values() const { return values_; }
-  const std::vector<double>& dual() const { return samples_.dual(); }
+  const Pages<double>& dual() {
+    samples_.restore_dual();
+    return samples_.dual();
+  }
+  Pages<double> give_dual() {
+    samples_.restore_dual();
+    return samples_.give_dual();
+  }
   const std::vector<double>& intercept() const { return intercept_; }
-  /// W by outputs, d of each: as Python has coefficients.
-  void weights(double* W) const {
-    std::fill(W, W + d_ * outputs_, 0.0);
-    const auto put = [&](const std::vector<int32_t>& features, const std::vector<double>& rows) {
-      for (std::size_t a = 0; a < features.size(); ++a)
-        for (int64_t k = 0; k < outputs_; ++k)
-          W[k * d_ + features[a]] =
-              rows[a * static_cast<std::size_t>(outputs_) + static_cast<std::size_t>(k)];
-    };
-    if (features_.linear()) return put(features_.features(), features_.center());
-    put(used_.features, used_.weights);
+  /// The features that may be in use, and their rows of W, outputs each.
+  const std::vector<int32_t>& used() const {
+    return features_.linear() ? features_.features() : used_;
+  }
+  Pages<double> used_weights() const {
+    return rows_of(used(), features_.features(), features_.center(), outputs_);
   }
 
  private:
@@ -135,7 +144,7 @@ class Sdca {
     const double left = values_.gap() / (target * objective);
     return values_.gap() < 1e-2 * objective && left > 1.0 &&
            !(rate_ * many_sweeps > std::log(left)) &&
-           samples_.free_duals() <= std::ssize(used_.weights);
+           samples_.free_duals() <= std::ssize(used_) * outputs_;
   }
 
   /// Sweeps to the next look: the usual pause, or less where the gap should be there earlier.
@@ -146,6 +155,14 @@ class Sdca {
     return sweeps < static_cast<double>(pause_)
                ? std::min(pause_, std::max<int64_t>(static_cast<int64_t>(sweeps), 8))
                : pause_;
+  }
+
+  /// Give up what rebuilding makes anew, while others need memory; reading dense data takes too long.
+  void rest() {
+    samples_.drop_face();
+    if (!problem_.design->sparse() || features_.linear()) return;
+    samples_.drop_rows();
+    features_.rest(used_);
   }
 
   bool norm_penalty() const { return problem_.penalty.quad() == 0.0; }
@@ -207,8 +224,8 @@ class Sdca {
   }
 
   /// T − XᵀỸ of the listed features, m x outputs.
-  std::vector<double> pull_of(const std::vector<int32_t>& features) {
-    std::vector<double> pull;
+  Pages<double> pull_of(const std::vector<int32_t>& features) {
+    Pages<double> pull;
     samples_.with_signed_dual(
         [&](const double* signed_dual) { prices_.pull_of(features, signed_dual, pull); });
     return pull;
@@ -221,7 +238,7 @@ class Sdca {
     double lambda = 0.0, squares = 0.0;
     for (int64_t i = 0; i < n_; ++i) lambda += problem_.lambda[i];
     const std::vector<int32_t> features = working_set_.features(used_);
-    std::vector<double> norm(static_cast<std::size_t>(d_));
+    Pages<double> norm(static_cast<std::size_t>(d_));
     problem_.design->column_norms(norm.data());
     for (const int32_t j : features) squares += norm[j] * norm[j] / (omega(j) * omega(j));
     squares /= static_cast<double>(n_);
@@ -235,9 +252,9 @@ class Sdca {
   /// part for good and no proximal term holds them, nothing has to be made anew after every look.
   bool current() const { return features_.linear() && features_.count() == d_ && looks_ % 16 != 0; }
 
-  std::vector<double> center_of(const std::vector<int32_t>& list) const {
+  Pages<double> center_of(const std::vector<int32_t>& list) const {
     if (features_.linear() && features_.count() == d_) return features_.center();
-    return used_.center_of(list, d_, outputs_);
+    return rows_of(list, features_.features(), features_.center(), outputs_);
   }
 
   void rebuild() {
@@ -247,7 +264,7 @@ class Sdca {
       return;
     }
     std::vector<int32_t> list = working_set_.features(used_);
-    std::vector<double> center = center_of(list);
+    Pages<double> center = center_of(list);
     std::vector<int64_t> needed;
     EntryList entries;
     if (features_.separates() && (problem_.design->sparse() || compress_))
@@ -264,6 +281,8 @@ class Sdca {
     if (!same || !samples_.reading()) samples_.take_features(compress_);
     samples_.pull_features();
     features_.refresh();
+    at_work_ = features_.count();
+    entries_at_work_ = features_.entries().size();
     samples_.prepare(sigma_b_);
   }
 
@@ -273,7 +292,7 @@ class Sdca {
     SdcaValues now;
     now.objective = features_.penalty();
     if (problem_.tilt) {
-      const std::vector<double>& center = features_.center();
+      const Pages<double>& center = features_.center();
       for (int64_t e = 0; e < std::ssize(center); ++e)
         now.objective -=
             center[e] * problem_.tilt[features_.features()[e / outputs_] * outputs_ + e % outputs_];
@@ -317,11 +336,11 @@ class Sdca {
     intercept_ = samples_.mean();
     used_.clear();
     nonzeros_ = 0;
-    const std::vector<double>& center = features_.center();
+    const Pages<double>& center = features_.center();
     for (int64_t a = 0; a < features_.count(); ++a) {
       const double* w = center.data() + a * outputs_;
       if (detail::all_zero(w, outputs_)) continue;
-      if (!features_.linear()) used_.add(features_.features()[a], w, outputs_);
+      if (!features_.linear()) used_.push_back(features_.features()[a]);
       nonzeros_ += outputs_ - std::count(w, w + outputs_, 0.0);
     }
   }
@@ -363,8 +382,9 @@ class Sdca {
   double best_gap_ = INFINITY, rate_ = 0.0;  // rate: of the logarithm of the gap, per sweep
   int64_t work_ = 0, sweeps_ = 0, inner_ = 2, pause_ = 6, nonzeros_ = 0, looks_ = 0;
   int64_t last_look_ = 0, best_at_ = 0, adapted_ = 0;  // work, but best_at_: sweeps
+  int64_t at_work_ = 0, entries_at_work_ = 0;
   std::vector<double> intercept_;
-  SdcaUsed used_;
+  std::vector<int32_t> used_;  // the features that are not zero at the centre
   SdcaValues values_;
 };
 

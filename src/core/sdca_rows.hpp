@@ -1,11 +1,13 @@
 // Single samples in a subset of the features, as coordinate ascent reads them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
 #include "design.hpp"
+#include "pages.hpp"
 #include "sdca_kernels.hpp"
 
 namespace sparsvm {
@@ -30,17 +32,18 @@ void prefetch_row(const T* x, const int32_t* index, int64_t count) {
 
 /// X[:, features] by samples, features in ascending order and numbered 0 ... m-1.
 ///
-/// Sparse data and dense data that are mostly zero are copied in compressed form; all features of a
-/// sparse design are read where they are; dense rows are read in place through a small buffer.
+/// All features of a sparse design are read where they are. Of some of them only the places within
+/// the rows are held, in a third of the memory of a copy, and a row is put together when it is asked
+/// for. Dense data that are mostly zero are copied in compressed form; dense rows are read in place
+/// through a small buffer.
 template <typename T>
 class SampleRows {
  public:
   SampleRows(const Design& design, const std::vector<int32_t>& features, bool compress)
       : design_(design), features_(features), n_(design.n()) {
-    if (design.sparse() && std::ssize(features) == design.d()) {
+    if (design.sparse()) {
       view_ = design.stored_rows();
-    } else if (design.sparse()) {
-      restrict_sparse();
+      if (std::ssize(features) < design.d()) restrict_sparse();
     } else if (compress) {
       compress_dense();
     } else {
@@ -51,10 +54,16 @@ class SampleRows {
   }
 
   /// Whether rows stay valid after the next call.
-  bool stored() const { return buffer_.empty(); }
+  bool stored() const { return buffer_.empty() && !restricted(); }
   void prefetch(int64_t i) const {
     if (!view_.indptr) return;
     const int64_t r = view_.rows(i), first = view_.indptr[r];
+    if (restricted()) {
+      for (int64_t e = starts_[i]; e < starts_[i + 1] && !small_.empty(); e += 16)
+        SPARSVM_PREFETCH(&small_[e]);
+      for (int64_t e = first; e < view_.indptr[r + 1]; e += 8) SPARSVM_PREFETCH(values() + e);
+      return;
+    }
     prefetch_row(values() + first, view_.indices + first, view_.indptr[r + 1] - first);
   }
 
@@ -66,10 +75,16 @@ class SampleRows {
     }
     const int64_t r = view_.rows(i), first = view_.indptr ? view_.indptr[r] : 0;
     if (!view_.indptr) return {nullptr, nullptr, 0};
+    if (restricted()) return small_.empty() ? put_together(i, large_) : put_together(i, small_);
     return {values() + first, view_.indices + first, view_.indptr[r + 1] - first};
   }
 
  private:
+  template <typename Number>
+  struct Kept {
+    Number offset, slot;  // place in the row, local number of the feature
+  };
+
   const T* values() const {
     if constexpr (std::is_same_v<T, float>) {
       return view_.singles;
@@ -97,39 +112,62 @@ class SampleRows {
     view_.indptr = indptr_.data();
   }
 
+  bool restricted() const { return !starts_.empty(); }
+
+  /// Find the entries of the features in every row.
   void restrict_sparse() {
-    const StoredRows all = design_.stored_rows();
-    const T* source;
-    if constexpr (std::is_same_v<T, float>) {
-      source = all.singles;
-    } else {
-      source = all.doubles;
-    }
     std::vector<int32_t> place(static_cast<std::size_t>(design_.d()), -1);
     for (std::size_t k = 0; k < features_.size(); ++k) {
       place[static_cast<std::size_t>(features_[k])] = static_cast<int32_t>(k);
     }
-    indptr_.assign(static_cast<std::size_t>(n_) + 1, 0);
+    starts_.assign(static_cast<std::size_t>(n_) + 1, 0);
+    int64_t longest = 0;
     for (int64_t i = 0; i < n_; ++i) {
-      const int64_t r = all.rows(i);
+      const int64_t r = view_.rows(i);
       int64_t kept = 0;
-      for (int64_t e = all.indptr[r]; e < all.indptr[r + 1]; ++e)
-        kept += place[all.indices[e]] >= 0;
-      indptr_[i + 1] = indptr_[i] + kept;
+      for (int64_t e = view_.indptr[r]; e < view_.indptr[r + 1]; ++e)
+        kept += place[view_.indices[e]] >= 0;
+      starts_[i + 1] = starts_[i] + kept;
+      longest = std::max(longest, kept);
     }
-    values_.resize(static_cast<std::size_t>(indptr_[n_]));
-    indices_.resize(values_.size());
+    const bool small = std::max(longest_row(), std::ssize(features_)) <= 65536;
+    small ? keep(place, small_) : keep(place, large_);
+    row_.resize(static_cast<std::size_t>(longest));
+    slots_.resize(static_cast<std::size_t>(longest));
+  }
+
+  int64_t longest_row() const {
+    int64_t longest = 0;
     for (int64_t i = 0; i < n_; ++i) {
-      const int64_t r = all.rows(i);
-      int64_t at = indptr_[i];
-      for (int64_t e = all.indptr[r]; e < all.indptr[r + 1]; ++e) {
-        const int32_t k = place[all.indices[e]];
-        if (k < 0) continue;
-        values_[at] = source[e];
-        indices_[at++] = k;
+      const int64_t r = view_.rows(i);
+      longest = std::max(longest, view_.indptr[r + 1] - view_.indptr[r]);
+    }
+    return longest;
+  }
+
+  template <typename Number>
+  void keep(const std::vector<int32_t>& place, Pages<Kept<Number>>& kept) {
+    kept.resize(static_cast<std::size_t>(starts_[n_]));
+    for (int64_t i = 0; i < n_; ++i) {
+      const int64_t r = view_.rows(i), first = view_.indptr[r];
+      Kept<Number>* to = kept.data() + starts_[i];
+      for (int64_t e = first; e < view_.indptr[r + 1]; ++e) {
+        const int32_t k = place[view_.indices[e]];
+        if (k >= 0) *to++ = {static_cast<Number>(e - first), static_cast<Number>(k)};
       }
     }
-    use_copy();
+  }
+
+  template <typename Number>
+  SampleRow<T> put_together(int64_t i, const Pages<Kept<Number>>& all) {
+    const T* row = values() + view_.indptr[view_.rows(i)];
+    const Kept<Number>* kept = all.data() + starts_[i];
+    const int64_t count = starts_[i + 1] - starts_[i];
+    for (int64_t e = 0; e < count; ++e) {
+      row_[e] = row[kept[e].offset];
+      slots_[e] = static_cast<int32_t>(kept[e].slot);
+    }
+    return {row_.data(), slots_.data(), count};
   }
 
   void compress_dense() {
@@ -155,6 +193,11 @@ class SampleRows {
   std::vector<int32_t> indices_, identity_;
   std::vector<int64_t> indptr_;
   std::vector<double> buffer_;
+  std::vector<int64_t> starts_;  // of every sample among what is kept
+  Pages<Kept<std::uint16_t>> small_;
+  Pages<Kept<std::uint32_t>> large_;
+  std::vector<T> row_;
+  std::vector<int32_t> slots_;
 };
 
 }  // namespace sparsvm

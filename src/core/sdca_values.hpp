@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pages.hpp"
 #include "sdca.hpp"
 #include "sdca_features.hpp"
 #include "sdca_prices.hpp"
@@ -34,8 +35,8 @@ class SdcaCosts {
         outputs_(problem.outputs()), gain_(static_cast<std::size_t>(n_)) {}
 
   /// Σ_k Y_ik r_ik of every sample, to be written before the rest is asked for.
-  std::vector<double>& gain() { return gain_; }
-  const std::vector<double>& excess() const { return excess_; }
+  Pages<double>& gain() { return gain_; }
+  const Pages<double>& excess() const { return excess_; }
 
   /// By how much the dual norm of each feature exceeds 1.
   void find_excess() {
@@ -46,14 +47,14 @@ class SdcaCosts {
 
   /// The same within the working set; `pull_of` gives T − XᵀỸ of listed features.
   template <typename PullOf>
-  std::vector<double> excess_inside(PullOf pull_of) const {
-    std::vector<double> inside(excess_.size(), 0.0);
+  Pages<double> excess_inside(PullOf pull_of) const {
+    Pages<double> inside(excess_.size(), 0.0);
     const std::vector<int32_t>& features = features_.features();
     if (!features_.by_entries()) {
       for (const int32_t j : features) inside[j] = excess_[j];
       return inside;
     }
-    const std::vector<double> pull = pull_of(features);
+    const Pages<double> pull = pull_of(features);
     const EntryList& list = features_.entries();
     for (int64_t k = 0; k < outputs_; ++k) {
       for (int64_t e = list.first[k]; e < list.first[k + 1]; ++e) {
@@ -68,7 +69,7 @@ class SdcaCosts {
 
   /// What the dual loses when every sample is scaled by the worst of its features, as certificates
   /// do it: of sparse samples a rare feature concerns few.
-  double scaled_away(const std::vector<double>& excess) const {
+  double scaled_away(const Pages<double>& excess) const {
     std::vector<double> beyond(static_cast<std::size_t>(n_));
     problem_.design->largest_weights(excess.data(), beyond.data());
     double lost = 0.0;
@@ -101,7 +102,7 @@ class SdcaCosts {
   /// G that classes contribute cancel where a feature has a mean; balancing disturbs that.
   double leverage() const {
     if (problem_.penalty.quad() != 0.0) return 1.0;
-    std::vector<double> flow(static_cast<std::size_t>(n_)), G(static_cast<std::size_t>(d_));
+    Pages<double> flow(static_cast<std::size_t>(n_)), G(static_cast<std::size_t>(d_));
     for (int64_t i = 0; i < n_; ++i)
       flow[i] = problem_.lambda[i] - samples_.dual()[i * K_ + problem_.y[i]];
     problem_.design->transposed(flow.data(), 1, G.data());
@@ -117,7 +118,7 @@ class SdcaCosts {
   const SdcaSamples& samples_;
   const SdcaPrices& prices_;
   int64_t n_, d_, K_, outputs_;
-  std::vector<double> gain_, excess_;
+  Pages<double> gain_, excess_;
 };
 
 }  // namespace sparsvm

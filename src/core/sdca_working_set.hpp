@@ -8,38 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "pages.hpp"
 #include "sdca_features.hpp"
 #include "sdca_prices.hpp"
 #include "sdca_problem.hpp"
 
 namespace sparsvm {
-
-/// The features that are not zero at the centre, and their weights, outputs each.
-struct SdcaUsed {
-  std::vector<int32_t> features;
-  std::vector<double> weights;
-
-  void clear() {
-    features.clear();
-    weights.clear();
-  }
-  void add(int64_t j, const double* w, int64_t outputs) {
-    features.push_back(static_cast<int32_t>(j));
-    weights.insert(weights.end(), w, w + outputs);
-  }
-  /// The centre on the listed features of d, m x outputs.
-  std::vector<double> center_of(const std::vector<int32_t>& list, int64_t d,
-                                int64_t outputs) const {
-    std::vector<double> center(list.size() * static_cast<std::size_t>(outputs), 0.0);
-    std::vector<int32_t> place(static_cast<std::size_t>(d), -1);
-    for (std::size_t a = 0; a < list.size(); ++a) place[list[a]] = static_cast<int32_t>(a);
-    for (int64_t a = 0; a < std::ssize(features); ++a)
-      if (place[features[a]] >= 0)
-        std::copy_n(weights.data() + a * outputs, outputs,
-                    center.data() + place[features[a]] * outputs);
-    return center;
-  }
-};
 
 /// Choices by the prices of the present dual.
 class SdcaWorkingSet {
@@ -49,18 +23,18 @@ class SdcaWorkingSet {
         d_(problem.design->d()), outputs_(problem.outputs()) {}
 
   /// Used ∪ tight ∪ the best of the rest: at least 200, n/20 and twice the used features.
-  std::vector<int32_t> features(const SdcaUsed& used) const {
+  std::vector<int32_t> features(const std::vector<int32_t>& used) const {
     std::vector<int32_t> out;
     if (!prices_.selects()) {
       out.resize(static_cast<std::size_t>(d_));
       std::iota(out.begin(), out.end(), 0);
       return out;
     }
-    const std::vector<double>& norms = prices_.norms();
+    const Pages<double>& norms = prices_.norms();
     std::vector<unsigned char> take(norms.size(), 0);
     std::vector<int64_t> width(norms.size(), 0);
     for (int64_t j = 0; j < d_; ++j) ++width[prices_.unit_of(j)];
-    for (const int32_t j : used.features) take[prices_.unit_of(j)] = 1;
+    for (const int32_t j : used) take[prices_.unit_of(j)] = 1;
     for (std::size_t u = 0; u < take.size(); ++u)
       if (norms[u] >= 0.999 && norms[u] <= 1.001) take[u] = 1;
     std::vector<int32_t> rest;
@@ -68,7 +42,7 @@ class SdcaWorkingSet {
       if (!take[u] && width[u] > 0) rest.push_back(static_cast<int32_t>(u));
     std::stable_sort(rest.begin(), rest.end(),
                      [&](int32_t a, int32_t b) { return norms[a] > norms[b]; });
-    int64_t room = std::max({int64_t{200}, n_ / 20, 2 * std::ssize(used.features)});
+    int64_t room = std::max({int64_t{200}, n_ / 20, 2 * std::ssize(used)});
     for (const int32_t u : rest) {
       if (room <= 0) break;
       take[u] = 1;
@@ -81,8 +55,8 @@ class SdcaWorkingSet {
 
   /// Of the listed features with centre C and pull T − XᵀỸ the entries that are used or tight (`needed`, numbered
   /// among all) and the best of the rest; nothing where that would not save two thirds of them.
-  EntryList entries(const std::vector<int32_t>& features, const std::vector<double>& center,
-                    const std::vector<double>& pull, std::vector<int64_t>& needed) const {
+  EntryList entries(const std::vector<int32_t>& features, const Pages<double>& center,
+                    const Pages<double>& pull, std::vector<int64_t>& needed) const {
     std::vector<std::pair<double, int32_t>> rest;
     std::vector<unsigned char> take(pull.size(), 0);
     int64_t used = 0, room = std::max<int64_t>(200, n_ / 20);

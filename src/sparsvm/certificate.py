@@ -24,17 +24,23 @@ from __future__ import annotations
 import numpy as np
 
 from sparsvm.balance import balance
+from sparsvm.columns import Columns
 from sparsvm.dual_gain import Gain, climb, gain_of
 from sparsvm.dual_slope import UNIT as UNIT
 from sparsvm.dual_slope import feature_slopes, largest_slope, limit, pulled_inside, slope
 from sparsvm.losses import Floats, Hinge, SmoothLoss
+from sparsvm.packed import Packed
 from sparsvm.problem import Problem
-from sparsvm.rows import row_sum
+from sparsvm.rows import row_blocks, row_sum
 from sparsvm.solution import Certificate
 
 
 def certify(
-    problem: Problem, W: Floats, b: Floats, dual: Floats | None, overwrite_dual: bool = False
+    problem: Problem,
+    W: Floats | Columns,
+    b: Floats,
+    dual: Floats | None,
+    overwrite_dual: bool = False,
 ) -> Certificate:
     """Return the certificate of (W, b), with the lower bound made from ``dual``, maybe in place."""
     if not isinstance(problem.loss, Hinge | SmoothLoss) or not problem.penalty.convex:
@@ -42,24 +48,18 @@ def certify(
             f"A duality gap exists for a convex loss with a convex penalty; got the loss "
             f"{problem.loss.name!r} with the penalty {problem.penalty.kind!r}."
         )
-    W = np.asarray(W, dtype=np.float64)
+    W = W if isinstance(W, Columns) else np.asarray(W, dtype=np.float64)
     b = np.asarray(b, dtype=np.float64)
-    scores = problem.scores(W, b)
-    if dual is None and isinstance(problem.loss, SmoothLoss):
-        dual = problem.dual_at(scores)
-    objective, floor = problem.objective_at(scores, W), problem.floor(W, b, scores)
-    # Of arrays of all samples and classes no more than two or three should be alive at a time.
-    del scores
+    # Of arrays of all samples and classes no more than one should be alive at a time.
+    if isinstance(problem.loss, SmoothLoss):
+        scores = problem.scores(W, b)
+        dual = problem.dual_at(scores) if dual is None else dual
+        objective, floor = problem.objective_at(scores, W), problem.floor(W, b, scores)
+        del scores
+    else:
+        objective, floor = problem.objective(W, b), problem.floor(W, b)
     flows = repaired_flows(problem, dual, overwrite_dual)
-    scale, bound = best_scale(problem, flows)
-    for repair in (pulled_inside, thinned) if scale < 1.0 else ():
-        if (repaired := repair(problem, flows)) is None:
-            continue
-        if _within_masses(problem):
-            repaired *= _fitting(repaired, problem.mass).min()
-        other = best_scale(problem, repaired)
-        if other[1] > bound:
-            flows, (scale, bound) = repaired, other
+    flows, scale, bound = _best_repair(problem, flows)
     if not bound > zero_flow_bound(problem):
         scale, bound = 0.0, zero_flow_bound(problem)
     bound += problem.offset
@@ -76,6 +76,30 @@ def certify(
     )
 
 
+def _best_repair(problem: Problem, flows: Floats) -> tuple[Floats, float, float]:
+    """Return flows that keep the penalty's constraint well, their factor and the value there.
+
+    They may take the place of the given ones.
+    """
+    scale, bound = best_scale(problem, flows)
+    if scale >= 1.0:
+        return flows, scale, bound
+    if (inside := pulled_inside(problem, flows)) is not None:
+        inside *= _fitting(inside, problem.mass).min() if _within_masses(problem) else 1.0
+        other = best_scale(problem, inside)
+        if other[1] > bound:
+            flows, (scale, bound) = inside, other
+    if (beyond := _beyond(problem, flows)) is not None:
+        before = Packed(flows)
+        flows = _thinned(problem, flows, beyond)
+        other = best_scale(problem, flows)
+        if other[1] > bound:
+            scale, bound = other
+        else:
+            flows = before.unpacked(out=flows)
+    return flows, scale, bound
+
+
 def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = False) -> Floats:
     """Return entries that satisfy everything but the penalty's constraint.
 
@@ -85,15 +109,16 @@ def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = Fals
     n, K = problem.n, problem.n_classes
     if dual is None:
         return np.zeros((n, K))
-    flows = (np.asarray if overwrite else np.array)(dual, dtype=np.float64)
+    flows = (np.asarray if overwrite else np.array)(dual, dtype=np.float64, order="C")
     if flows.shape != (n, K):
         raise ValueError(
             f"The dual has shape {flows.shape} but there are {n} samples and {K} classes."
         )
     if not problem.one_vs_rest:
         flows[np.arange(n), problem.y] = 0.0
-    # Comparisons with NaN are false.
-    flows[~((flows > 0.0) & (flows < np.inf))] = 0.0
+    for rows in row_blocks(n, K):
+        # Comparisons with NaN are false.
+        flows[rows][~((flows[rows] > 0.0) & (flows[rows] < np.inf))] = 0.0
     restricted = problem.fit_intercept or problem.penalty.free.size > 0
     if _within_masses(problem):
         flows *= _fitting(flows, problem.mass)[:, None]
@@ -107,23 +132,31 @@ def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = Fals
     return flows
 
 
-def thinned(problem: Problem, flows: Floats) -> Floats | None:
-    """Scale down only the samples that have a feature whose slope is beyond the dual ball.
+def _beyond(problem: Problem, flows: Floats) -> Floats | None:
+    """Return by how much the worst slope among each sample's features is beyond the dual ball.
 
     Of sparse samples a single rare feature concerns few, and scaling all of them for its sake may
-    cost most of the gap.
+    cost most of the gap. None where there is nothing to choose between samples.
     """
     if problem.loss.name != "hinge" or not problem.penalty.is_norm or problem.tilt is not None:
         return None
     norms = feature_slopes(problem, flows)
     if norms is None:
         return None
-    beyond = np.asarray(problem.design.largest_weights(np.maximum(norms - 1.0, 0.0)))
+    norms -= 1.0
+    beyond = np.asarray(problem.design.largest_weights(np.maximum(norms, 0.0, out=norms)))
     if beyond.min(initial=np.inf) >= (1.0 - 1e-6) * beyond.max(initial=0.0):
         return None
-    flows = flows / (1.0 + beyond)[:, None]
-    restricted = problem.fit_intercept or problem.penalty.free.size > 0
-    return _balanced_within_masses(problem, flows) if restricted else flows
+    return beyond
+
+
+def _thinned(problem: Problem, flows: Floats, beyond: Floats) -> Floats:
+    """Scale down, in place, only the samples that have a feature beyond the dual ball."""
+    flows /= (1.0 + beyond)[:, None]
+    if problem.fit_intercept or problem.penalty.free.size > 0:
+        flows = _balanced_within_masses(problem, flows)
+    flows *= _fitting(flows, problem.mass).min()
+    return flows
 
 
 def _within_masses(problem: Problem) -> bool:
@@ -131,12 +164,12 @@ def _within_masses(problem: Problem) -> bool:
 
 
 def _balanced_within_masses(problem: Problem, flows: Floats) -> Floats:
-    """Balance, and scale by the one factor that brings every row under its mass.
+    """Balance in place, and scale by the one factor that brings every row under its mass.
 
     Where that factor is far from 1 (a sample of tiny mass in a class whose flows were far from
     balanced holds all others back), cutting single rows and balancing again does better.
     """
-    best, best_gain = None, 0.0
+    best, factor, best_gain = None, 1.0, 0.0
     for _ in range(30):
         flows = balance(problem, flows, overwrite=True)
         factors = _fitting(flows, problem.mass)
@@ -144,13 +177,21 @@ def _balanced_within_masses(problem: Problem, flows: Floats) -> Floats:
         gain = _gain_within_masses(problem, flows, smallest)
         worth_it = gain > (1.0 + 1e-9 if smallest > 0.99 else 1.01) * best_gain
         done = smallest > 1.0 - 1e-8 or not worth_it
+        if gain > best_gain and done:
+            flows *= smallest
+            return flows
         if gain > best_gain:
-            best, best_gain = np.multiply(flows, smallest, out=flows if done else None), gain
+            best, factor, best_gain = Packed(flows), smallest, gain
         if done:
             break
         # Balancing gives about half of a cut back, hence the square.
         flows *= factors[:, None] ** 2
-    return np.zeros_like(flows) if best is None else best
+    if best is None:
+        flows[:] = 0.0
+        return flows
+    flows = best.unpacked(out=flows)
+    flows *= factor
+    return flows
 
 
 def _gain_within_masses(problem: Problem, flows: Floats, factor: float) -> float:

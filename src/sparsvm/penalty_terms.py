@@ -73,6 +73,11 @@ class PenaltyTerms:
         return self.kind in NORMS
 
     @property
+    def by_features(self) -> bool:
+        """Whether the penalty is a sum over single features."""
+        return self.n_groups == self.d or self.kind in ("l1", "l2", "elasticnet")
+
+    @property
     def convex(self) -> bool:
         """Whether the penalty is convex."""
         return self.kind in CONVEX_KINDS

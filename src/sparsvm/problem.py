@@ -6,6 +6,7 @@ masses ``p_i = s_i / sum(s)``, ``alpha`` multiplies the penalty.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsvm.columns import Columns
 from sparsvm.losses import Floats, Labels, Loss, SmoothLoss
 from sparsvm.penalty_terms import PenaltyTerms
 from sparsvm.rows import row_blocks, row_max, row_sum
@@ -33,6 +35,11 @@ class DesignLike(Protocol):
 
     def scores_subset(self, features: NDArray[np.int32], W: Floats, /) -> Floats:
         """X[:, features] W for W of shape (m, K)."""
+
+    def scores_range(
+        self, first: int, last: int, features: NDArray[np.int32], W: Floats, /
+    ) -> Floats:
+        """X[first:last, features] W for increasing features and W of shape (m, K)."""
 
     def transposed(self, Y: Floats, /) -> Floats:
         """X' Y for Y of shape (n, K)."""
@@ -176,10 +183,12 @@ class Problem:
         largest = row_max(np.abs(self.cost))[self.y]
         return largest if self.margin_scale is None else largest * np.abs(self.margin_scale)
 
-    def _losses(self, scores: Floats) -> Floats:
-        losses = np.empty(self.n)
-        for rows in row_blocks(self.n, self.n_classes):
-            losses[rows] = self.loss.value(scores[rows], self.y[rows], self.margins(rows))
+    def _losses(self, scores: Floats, block: slice) -> Floats:
+        """Return the losses of a block of samples."""
+        losses = np.empty(len(scores))
+        for rows in row_blocks(len(scores), self.n_classes):
+            of = slice(block.start + rows.start, block.start + rows.stop)
+            losses[rows] = self.loss.value(scores[rows], self.y[of], self.margins(of))
         return losses
 
     def margin_value(self, flows: Floats) -> float:
@@ -189,35 +198,51 @@ class Problem:
             for rows in row_blocks(self.n, self.n_classes)
         )
 
-    def scores(self, W: Floats, b: Floats) -> Floats:
+    def scores(self, W: Floats | Columns, b: Floats) -> Floats:
         """Return the scores of all classes, shape (n, K); class 0 of two is pinned to zero."""
-        used = self._few_used(W)
-        if used is None:
-            outputs = self.design.scores(np.ascontiguousarray(W.T, dtype=np.float64))
+        columns = self._few_columns(W)
+        if isinstance(columns, Columns):
+            rows = np.ascontiguousarray(columns.values.T, dtype=np.float64)
+            outputs = self.design.scores_subset(columns.used, rows)
         else:
-            rows = np.ascontiguousarray(W[:, used].T, dtype=np.float64)
-            outputs = self.design.scores_subset(used.astype(np.int32), rows)
+            outputs = self.design.scores(np.ascontiguousarray(columns.T, dtype=np.float64))
+        return self._of_all_classes(outputs, b)
+
+    def _of_all_classes(self, outputs: Floats, b: Floats) -> Floats:
         outputs += b
         if self.n_classes > 2:
             return np.asarray(outputs)
         return np.hstack([np.zeros_like(outputs), outputs])
 
-    def _few_used(self, W: Floats) -> NDArray[np.intp] | None:
-        """Return the features that W uses, if they are few of many.
-
-        Then arrays of the size of W are worth avoiding: with 56436 words, 20 classes and 100 words
-        used, one of them takes as much memory as half of the data.
-        """
+    def score_blocks(self, W: Floats | Columns, b: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield blocks of samples with their scores; of dense data all at once."""
         if not self.design.is_sparse:
-            return None
-        used = np.flatnonzero(W.any(axis=0))
-        return used if 4 * used.size <= self.d else None
+            yield slice(0, self.n), self.scores(W, b)
+            return
+        columns = self._few_columns(W)
+        if not isinstance(columns, Columns):
+            columns = Columns.all_of(columns)
+        rows = np.ascontiguousarray(columns.values.T, dtype=np.float64)
+        # Every block looks at a place per feature.
+        for block in row_blocks(self.n, self.n_classes, self.d // 4):
+            outputs = self.design.scores_range(block.start, block.stop, columns.used, rows)
+            yield block, self._of_all_classes(outputs, b)
 
-    def _penalty_value(self, W: Floats) -> float:
-        used = self._few_used(W)
-        if used is None:
-            return self.penalty.value(W)
-        return self.penalty.restricted_to(used).value(W[:, used])
+    def _few_columns(self, W: Floats | Columns) -> Floats | Columns:
+        """Return the columns of W in use if they are few of many, otherwise W itself."""
+        if isinstance(W, Columns) or not self.design.is_sparse:
+            return W
+        return Columns.of(W) if 4 * np.count_nonzero(W.any(axis=0)) <= self.d else W
+
+    def _penalty_value(self, W: Floats | Columns) -> float:
+        columns = W if isinstance(W, Columns) else Columns.all_of(W)
+        terms = self.penalty
+        if not terms.by_features:
+            return terms.restricted_to(columns.used).value(columns.values)
+        return sum(
+            terms.restricted_to(columns.used[block]).value(columns.values[:, block])
+            for block in row_blocks(columns.used.size, self.n_outputs)
+        )
 
     def transposed(self, signed: Floats) -> Floats:
         r"""Return :math:`G = \tilde Y^\top X`, shape (n_outputs, d), for an (n, K) matrix."""
@@ -245,20 +270,29 @@ class Problem:
         signed[rows, self.y] = -row_sum(signed)
         return signed
 
-    def objective(self, W: Floats, b: Floats) -> float:
+    def objective(self, W: Floats | Columns, b: Floats) -> float:
         """Return the objective at coefficients W (n_outputs, d) and intercepts b (n_outputs,)."""
-        return self.objective_at(self.scores(W, b), W)
+        losses = np.empty(self.n)
+        for block, scores in self.score_blocks(W, b):
+            losses[block] = self._losses(scores, block)
+        return self._total(losses, W)
 
-    def objective_at(self, scores: Floats, W: Floats) -> float:
+    def objective_at(self, scores: Floats, W: Floats | Columns) -> float:
         """Return the objective at W where the scores are already known."""
-        total = float(np.sum(self.mass * self._losses(scores)))
-        total += self.alpha * self._penalty_value(W)
-        total += self.offset
-        if self.tilt is not None:
-            total -= self.alpha * float(np.sum(np.ascontiguousarray(self.tilt * W)))
-        return total
+        return self._total(self._losses(scores, slice(0, self.n)), W)
 
-    def floor(self, W: Floats, b: Floats, scores: Floats | None = None) -> float:
+    def _total(self, losses: Floats, W: Floats | Columns) -> float:
+        used = self._few_columns(W)
+        total = float(np.sum(self.mass * losses))
+        total += self.alpha * self._penalty_value(used)
+        total += self.offset
+        if self.tilt is None:
+            return total
+        if isinstance(used, Columns):
+            return total - self.alpha * float(np.sum(self.tilt[:, used.used] * used.values))
+        return total - self.alpha * float(np.sum(np.ascontiguousarray(self.tilt * used)))
+
+    def floor(self, W: Floats | Columns, b: Floats, scores: Floats | None = None) -> float:
         r"""Return the rounding error of the objective.
 
         For the hinge, 16 eps times the weighted mean of :math:`z_i = \max_k |m_{ik}| +
@@ -268,7 +302,10 @@ class Problem:
         the dual entries F of the scores (``scores`` saves their computation). An offset adds
         its own.
         """
-        largest = np.maximum(W.max(axis=0, initial=0.0), -W.min(axis=0, initial=0.0))
+        if isinstance(W, Columns):
+            largest = W.largest()
+        else:
+            largest = np.maximum(W.max(axis=0, initial=0.0), -W.min(axis=0, initial=0.0))
         sizes = 2.0 * np.asarray(self.design.abs_scores(largest))
         sizes += 2.0 * float(np.max(np.abs(b), initial=0.0))
         sizes += self._largest_margins() if self.loss.uses_margin else 1.0
@@ -290,7 +327,7 @@ class Problem:
         return self.mass[:, None] * self.loss.dual_entries(scores, self.y, self.margins())
 
     def certificate(
-        self, W: Floats, b: Floats, dual: Floats | None, overwrite_dual: bool = False
+        self, W: Floats | Columns, b: Floats, dual: Floats | None, overwrite_dual: bool = False
     ) -> Certificate:
         """Return the duality gap of (W, b), with a lower bound made from ``dual``.
 
@@ -302,7 +339,7 @@ class Problem:
         if not self.convex:
             from sparsvm.dc import certify_critical
 
-            return certify_critical(self, W, b, dual)
+            return certify_critical(self, W.dense() if isinstance(W, Columns) else W, b, dual)
         from sparsvm.certificate import certify
 
         return certify(self, W, b, dual, overwrite_dual)

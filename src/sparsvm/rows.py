@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 # With more columns than this, reducing the rows is the faster way.
 NARROW = 8
-# Entries of the arrays that are made of a block of rows: a quarter of a megabyte.
-BLOCK = 2**15
+# Entries of the arrays that are made of a block of rows: an eighth of a megabyte.
+BLOCK = 2**14
 
 
-def row_blocks(n: int, width: int) -> Iterator[slice]:
+def row_blocks(n: int, width: int, entries: int = 0) -> Iterator[slice]:
     """Yield slices of n rows: one for small matrices, blocks for large ones.
 
-    A dozen arrays of all samples and classes are several times the size of sparse data.
+    A dozen arrays of all samples and classes are several times the size of sparse data. Blocks
+    have at least so many ``entries``, if there are as many.
     """
-    step = max(1, BLOCK // max(width, 1))
+    step = max(1, max(BLOCK, entries) // max(width, 1))
     for first in range(0, n, step):
         yield slice(first, min(first + step, n))
 

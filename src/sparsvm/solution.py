@@ -177,13 +177,15 @@ class Solution:
         history: History,
         solver: str,
         status_if_not: str = "max_iter",
+        overwrite_dual: bool = False,
     ) -> Solution:
         """Build the solution from a certificate recomputed from scratch.
 
         The status is "optimal" if and only if ``gap <= max(tol * |objective|, floor)`` (where the
         problem is not convex: the criticality in place of the gap), otherwise ``status_if_not``.
+        With ``overwrite_dual`` the given array may become the solution's.
         """
-        proof = problem.certificate(coef, intercept, dual)
+        proof = problem.certificate(coef, intercept, dual, overwrite_dual)
         return cls(
             coef=coef,
             intercept=intercept,

@@ -11,6 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sparsvm.estimators.inputs import read_samples
+from sparsvm.rows import row_blocks
+
+# Scores at a time of sparse samples: half a megabyte.
+BLOCK = 2**16
 
 Self = TypeVar("Self", bound="SparseLinearClassifier")
 
@@ -54,8 +58,7 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         coef, intercept = self._checked_coefficients()
         X = read_samples(self, X)
-        scores = column_scores(X, coef) + intercept
-        return np.asarray(scores.ravel() if scores.shape[1] == 1 else scores)
+        return _scores(X, coef, intercept)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the label with the highest score for each sample.
@@ -70,8 +73,16 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        scores = self.decision_function(X)
-        numbers = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        check_is_fitted(self, "coef_")
+        coef, intercept = self._checked_coefficients()
+        X = read_samples(self, X)
+        few = X.shape[0] * len(self.classes_) <= BLOCK
+        if few or not (sp.issparse(X) and X.format == "csr"):
+            return np.asarray(self.classes_[_highest(_scores(X, coef, intercept))])
+        # Scores of all samples may take more than sparse samples do.
+        numbers = np.empty(X.shape[0], dtype=np.intp)
+        for rows in row_blocks(X.shape[0], len(self.classes_), BLOCK):
+            numbers[rows] = _highest(_scores(X[rows], coef, intercept))
         return np.asarray(self.classes_[numbers])
 
     def sparsify(self: Self) -> Self:
@@ -118,6 +129,17 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         _require_finite("coef_", coef.data if sp.issparse(coef) else coef)
         _require_finite("intercept_", intercept)
         return coef, intercept
+
+
+def _scores(X: Any, coef: Any, intercept: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    scores = column_scores(X, coef) + intercept
+    return np.asarray(scores.ravel() if scores.shape[1] == 1 else scores)
+
+
+def _highest(scores: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return the number of the class with the highest score."""
+    highest = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+    return np.asarray(highest, dtype=np.intp)
 
 
 def _require_finite(name: str, values: Any) -> None:

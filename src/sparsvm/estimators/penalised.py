@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sparsvm.columns import Columns
 from sparsvm.estimators.inputs import LARGEST
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.presenting import inner_tolerance
@@ -102,7 +103,8 @@ class PenalisedClassifier(SparseLinearClassifier):
 
     def _store_solution(self, data: TrainingSet, solution: Any) -> None:
         self.classes_ = data.classes
-        self.coef_ = solution.coef.astype(data.dtype)
+        # A copy in which the pages of features that nobody uses take no memory, either.
+        self.coef_ = Columns.of(solution.coef).dense().astype(data.dtype, copy=False)
         self.intercept_ = solution.intercept.astype(data.dtype)
         self.objective_ = float(solution.objective)
         self.dual_gap_ = float(solution.relative_gap)

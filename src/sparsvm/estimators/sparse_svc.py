@@ -261,8 +261,10 @@ class SparseSVC(PenalisedClassifier):
         self._store_support(problem, data, solution)
 
     def _store_support(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
-        scores = problem.scores(solution.coef, solution.intercept)
-        on_slope = problem.loss.on_slope(scores, problem.y, problem.margins())
+        on_slope = np.empty(problem.n, dtype=bool)
+        for block, scores in problem.score_blocks(solution.coef, solution.intercept):
+            margins = problem.margins(block)
+            on_slope[block] = problem.loss.on_slope(scores, problem.y[block], margins)
         # Rows without weight are sample -1 and support nothing.
         rows = np.append(on_slope, False)[data.sample_of_row]
         self.support_ = np.flatnonzero(rows)

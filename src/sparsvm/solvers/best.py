@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsvm.columns import Columns
 from sparsvm.losses import Floats
 from sparsvm.problem import Problem
 from sparsvm.solution import Certificate
@@ -37,12 +38,13 @@ class Best(Watch):
 
     def renew(self) -> Certificate:
         """Certify the present point of the method and keep what is better than before."""
-        weights, intercept, dual = self.method.point()
-        coef = np.ascontiguousarray(weights.T)
-        # Arrays of this size are few at a time: see Problem._few_used.
-        del weights
+        coef, intercept, dual = self._point()
         dual *= self.problem.alpha
         return self._consider(coef, intercept, dual, overwrite_dual=True)
+
+    def _point(self) -> tuple[Floats | Columns, Floats, Floats]:
+        weights, intercept, dual = self.method.point()
+        return np.ascontiguousarray(weights.T), intercept, dual
 
 
 def on_simplices(problem: Problem, dual: Floats) -> Floats:

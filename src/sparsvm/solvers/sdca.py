@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.losses import Hinge
+from sparsvm.columns import Columns
+from sparsvm.losses import Floats, Hinge
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
@@ -97,7 +98,7 @@ class SDCA(Solver):
             # only where no margin asks for more.
             scale = problem.margin_scale
             margins = bool(problem.cost.any()) and (scale is None or bool(scale.any()))
-            best = Best(problem, method, look=start is not None or not margins)
+            best = _BestUsed(problem, method, look=start is not None or not margins)
             stalled = self._iterate(method, best, control.tol, limit)
             n_iter, history = method.sweeps, History(**method.history())
             point = best.coef, best.intercept, best.dual
@@ -112,6 +113,7 @@ class SDCA(Solver):
                 history=history,
                 solver=self.name,
                 status_if_not="stalled" if stalled else "max_iter",
+                overwrite_dual=True,
             )
 
     def _iterate(self, method: Any, best: Best, tol: float, limit: int) -> bool:
@@ -119,12 +121,13 @@ class SDCA(Solver):
         target, mark, gap_at_mark, standing = 2.0 * tol, 1000, np.inf, 0
         while method.sweeps < limit and not best.within(tol):
             estimated = method.run(target, min(limit, mark) - method.sweeps)
-            proof = best.renew()
+            # Of the certificate only a number, lest its dual stay while the method sweeps.
+            certified = best.renew().relative_gap
             if estimated and not best.within(tol):
                 # The estimate inside errs on either side: ask again for as much less or more.
                 found = method.values()
                 gap = (found["objective"] - found["dual"]) / abs(found["objective"])
-                right = tol * gap / max(proof.relative_gap, 1e-300)
+                right = tol * gap / max(certified, 1e-300)
                 target = float(np.clip(right, 0.3 * gap, 0.95 * gap))
             if method.sweeps >= mark:
                 standing = standing + 1 if best.gap > 0.9 * gap_at_mark else 0
@@ -149,6 +152,15 @@ class SDCA(Solver):
             sweeps=self.sweeps,
             callback=_scaled(progress(self.name, control), problem.alpha),
         )
+
+
+class _BestUsed(Best):
+    """The same with the features in use only, and with the dual that the method gives away."""
+
+    def _point(self) -> tuple[Floats | Columns, Floats, Floats]:
+        used, rows, intercept, dual = self.method.give_point()
+        coef = Columns(used, np.asarray(rows).T, self.problem.d)
+        return (coef if self.problem.design.is_sparse else coef.dense()), intercept, dual
 
 
 def _scaled(report: Any, alpha: float) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sparsvm.columns import Columns
 from sparsvm.losses import Floats
+from sparsvm.packed import Packed
 from sparsvm.problem import Problem
 from sparsvm.solution import Certificate, History
 from sparsvm.solvers.progress import Callback
@@ -29,9 +30,8 @@ class Watch:
     """
 
     intercept: Floats
-    _used: NDArray[np.intp]
-    _columns: Floats
-    _dual: Floats | tuple[NDArray[np.intp], Floats]
+    _columns: Columns
+    _dual: Packed
 
     def __init__(self, problem: Problem, report: Callback | None, anyway: bool) -> None:
         self.problem = problem
@@ -71,7 +71,7 @@ class Watch:
 
     def record(self, iteration: int) -> None:
         """Append the best points to the history."""
-        nonzeros = int(np.count_nonzero(self._columns))
+        nonzeros = int(np.count_nonzero(self._columns.values))
         record = (iteration, self.seconds(), self.objective, self.gap, nonzeros)
         self.records.append(record)
         if self.report is not None and record[1] >= self.reported + 0.2:
@@ -86,7 +86,7 @@ class Watch:
 
     def _consider(
         self,
-        coef: Floats,
+        coef: Floats | Columns,
         intercept: Floats,
         dual: Floats | None,
         anyway: bool = False,
@@ -94,48 +94,30 @@ class Watch:
     ) -> Certificate:
         if self.problem.n_outputs > 1 and self.problem.loss.of_differences:
             # Shifting all classes alike changes neither differences of scores nor the penalty.
-            free = self.problem.penalty.free
-            coef[:, free] -= coef[:, free].mean(axis=0)
+            if not isinstance(coef, Columns):
+                free = self.problem.penalty.free
+                coef[:, free] -= coef[:, free].mean(axis=0)
             intercept = intercept - intercept.mean()
         proof = self.problem.certificate(coef, intercept, dual, overwrite_dual)
         if anyway or proof.objective < self.objective:
-            self._keep(coef, intercept)
+            # Only what is not zero is held while the solver goes on.
+            self._columns = coef if isinstance(coef, Columns) else Columns.of(coef)
+            self.intercept = intercept
             self.objective, self.floor = proof.objective, proof.floor
         if anyway or proof.dual_objective > self.bound:
-            self._keep_dual(proof.dual)
+            self._dual = Packed(proof.dual)
             self.bound = proof.dual_objective
         return proof
 
     @property
     def coef(self) -> Floats:
         """The best coefficients, shape (n_outputs, d)."""
-        coef = np.zeros((self._columns.shape[0], self.problem.d))
-        coef[:, self._used] = self._columns
-        return coef
+        return self._columns.dense()
 
     @property
     def dual(self) -> Floats:
         """The best dual point, shape (n, K)."""
-        if not isinstance(self._dual, tuple):
-            return self._dual
-        dual = np.zeros((self.problem.n, self.problem.n_classes))
-        where, entries = self._dual
-        dual.reshape(-1)[where] = entries
-        return dual
-
-    def _keep_dual(self, dual: Floats) -> None:
-        # Duals of many classes are mostly zero, and a place takes as much as an entry.
-        where = np.flatnonzero(dual) if dual.shape[1] > 8 else None
-        if where is None or 4 * where.size > dual.size:
-            self._dual = dual
-        else:
-            self._dual = (where, dual.reshape(-1)[where])
-
-    def _keep(self, coef: Floats, intercept: Floats) -> None:
-        # Only what is not zero is held while the solver goes on.
-        self._used = np.flatnonzero(coef.any(axis=0))
-        self._columns = coef[:, self._used]
-        self.intercept = intercept
+        return self._dual.unpacked()
 
     def history(self) -> History:
         """Return all records."""
