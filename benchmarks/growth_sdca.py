@@ -6,9 +6,9 @@ the exponent e of the fit time ~ (entries x classes)^e, and the time of one swee
 and features (l2), which should have the exponent 1; the same sweep on the first classes of
 Banking77; and the time to 1e-2 against the features selected, of which larger lambdas ask for more.
 Memory: the peak of a child process above what it held before the solver was called, against
-1.5 x (X + 8 (n + used features) K bytes). What reading the data left free is given back first, and a
-twentieth of the documents is solved before, so that neither memory that happens to be free nor the
-code of libraries counts.
+1.5 x (X + 8 (n + used features) K bytes). What reading the data left free is given back first, and
+a twentieth of the documents is solved before, so that neither memory that happens to be free nor
+the code of libraries counts.
 """
 
 from __future__ import annotations

@@ -76,6 +76,10 @@ class SdcaFeatures {
     if (map_ == SdcaMap::groups) groups_.take(features_, penalty_);
   }
 
+  /// Give V up: until others are taken up only the centre counts. Not in the linear case.
+  void drop_state() {
+    if (!linear()) V_ = Pages<double>();
+  }
   /// Hold no more than the centre of these features (ascending) until others are taken up.
   void rest(const std::vector<int32_t>& features) {
     center_ = rows_of(features, features_, center_, K_);

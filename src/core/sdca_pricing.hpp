@@ -289,6 +289,7 @@ class Sdca {
   /// Evaluate the centre and the dual on the whole problem.
   void look() {
     store_center();
+    features_.drop_state();
     SdcaValues now;
     now.objective = features_.penalty();
     if (problem_.tilt) {
