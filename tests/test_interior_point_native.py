@@ -29,6 +29,7 @@ def one_thread():
 OPTIONS = {
     "tol": 1e-6,
     "max_iter": 100,
+    "open": True,
     "across_features": True,
     "residual": 0.0,
     "callback": None,

@@ -71,7 +71,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                         std::int64_t n_groups, bool per_class, Vector omega, bool intercept,
                         std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
                         std::optional<Matrix> start_weights, std::optional<Vector> start_intercept,
-                        double objective_unit, double offset, double tol, int max_iter,
+                        double objective_unit, double offset, double tol, int max_iter, bool open,
                         bool across_features, double residual, nb::object callback) {
   const std::int64_t n = design.n(), d = design.d(),
                      K = static_cast<std::int64_t>(margins.shape(1));
@@ -134,7 +134,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                          start_intercept ? start_intercept->data() : nullptr,
                          offset};
     InteriorPoint solver(task, layout, monitor, objective_unit);
-    result = solver.solve({tol, max_iter, across_features, residual});
+    result = solver.solve({tol, max_iter, open, across_features, residual});
   }
   nb::dict out;
   out["weights"] = matrix_to_numpy(std::move(result.weights), d, outputs);
@@ -156,8 +156,8 @@ void bind_interior_point(nb::module_& m) {
         nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::arg("intercept"),
         nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(),
         nb::arg("start_intercept").none(), nb::arg("objective_unit"), nb::arg("offset"),
-        nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("residual"),
-        nb::arg("callback").none(),
+        nb::arg("tol"), nb::arg("max_iter"), nb::arg("open"), nb::arg("across_features"),
+        nb::arg("residual"), nb::arg("callback").none(),
         "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the "
         "meaning of the arguments.");
 }

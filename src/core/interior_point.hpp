@@ -54,6 +54,7 @@ struct HingeTask {
 struct InteriorPointOptions {
   double tol = 1e-6;
   int max_iter = 100;
+  bool open = true;  // large columns of uneven groups may be unknowns, see open_coordinates.hpp
   bool across_features = true;  // may start from flows with X'Y~ near zero, see start_dual
   // Dual residuals that may be left where a tilt starts outside the dual ball. They fall by a
   // constant factor a step, so that waiting until they are nothing takes four steps more.
@@ -80,6 +81,7 @@ class InteriorPoint {
 
   InteriorPointResult solve(const InteriorPointOptions& options) {
     across_features_ = options.across_features;
+    open_ = options.open;
     residual_ = options.residual;
     tol_ = options.tol;
     start();
@@ -128,7 +130,9 @@ class InteriorPoint {
   // On the central path D of a coordinate is (how far its weight may move)^2 / mu. Where that moves
   // the scores by the root of this many margins it is an unknown of its own.
   static constexpr double kOpen = 1e6;
-  static constexpr double kNearly = 100.0;   // tolerances from the end, where zeros are refitted
+  static constexpr double kNearly = 100.0;  // tolerances from the end, where zeros are refitted
+  static constexpr double kDoubtful =
+      4.0;  // threshold for these zeros: what is lost by them is made up
   static constexpr double kRoughly = 1e-3;   // residual of that solve
   static constexpr double kAccurate = 1e-9;  // residual of the Newton solve that needs no more
 
@@ -138,7 +142,7 @@ class InteriorPoint {
   double unit_;
   int n_, K_, outputs_, shift_class_;
   std::int64_t d_;
-  bool quadratic_, across_features_ = true, empty_class_ = false, polishing_ = false,
+  bool quadratic_, across_features_ = true, open_ = true, empty_class_ = false, polishing_ = false,
                    blocked_ = false;
 
   std::vector<double> mean_, free_scale_;
@@ -253,6 +257,7 @@ class InteriorPoint {
   bool predict();
   std::pair<double, double> step_lengths() const;
   void restore_open(int open_before);
+  double flows() const;
   void assemble();
   bool iterate(int it);
   void advance(double ap, double ad);

@@ -49,7 +49,6 @@ inline void InteriorPoint::start() {
   xi_.assign(n_, 0.0);
   U_.resize(nk);
   b_.assign(system_.n_free(), 0.0);
-  system_.proximal = kProximal * total_lambda_;
   system_.poll = [this] { monitor_.poll(); };
   const bool warm = t_.start_dual != nullptr;
   if (warm) {

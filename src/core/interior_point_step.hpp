@@ -156,9 +156,19 @@ inline void InteriorPoint::restore_open(int open_before) {
     for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) blocks_.shift[c] -= dg_[c];
 }
 
+// Sum of Y off the true class.
+inline double InteriorPoint::flows() const {
+  double sum = 0.0;
+  for (int k = 0; k < K_; ++k)
+    for (int i = 0; i < n_; ++i) sum += k == t_.y[i] ? 0.0 : Y_[ck(k) + i];
+  return sum;
+}
+
 inline void InteriorPoint::assemble() {
   const int open_before = system_.n_open();
-  system_.open_coordinates(blocks_, column_scale_.data(), kOpen / mu_);
+  if (open_) system_.open_coordinates(blocks_, column_scale_.data(), kOpen / mu_);
+  // What it leaves of the intercept's equality is multiplied by columns as large as those.
+  system_.proximal = kProximal * (system_.n_open() > 0 ? flows() : total_lambda_);
   system_.assemble(blocks_, Xw_.data(), layout_.joint,
                    quadratic_ || (layout_.joint && layout_.shape.kind == BlockKind::euclidean),
                    U_.data(), Y_.data());

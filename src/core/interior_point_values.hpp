@@ -152,6 +152,7 @@ inline void InteriorPoint::evaluate() {
 inline void InteriorPoint::refit() {
   const std::int64_t known = system_.n_coordinates();
   if (known == 0) return;
+  blocks_.sparse_weights(column_scale_.data(), kDoubtful, trial_);
   std::vector<double> dropped(blocks_.w);
   for (std::size_t c = 0; c < dropped.size(); ++c) dropped[c] -= trial_[c];
   NewtonVector rhs, step;
