@@ -30,7 +30,7 @@ class Packed:
     >>> import numpy as np
     >>> from sparsvm.packed import Packed
     >>> packed = Packed(np.eye(20))
-    >>> packed.nbytes, packed.unpacked().trace()
+    >>> packed.nbytes, float(packed.unpacked().trace())
     (200, 20.0)
     """
 
