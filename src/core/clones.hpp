@@ -20,9 +20,11 @@
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
     defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 #define SPARSVM_CLONED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#if !defined(SPARSVM_PLAIN_PACKS)
 // For code of its own on machines with registers of eight doubles: call it only if has_wide(). It may
 // round products and sums once, as BLAS does, and is then no longer the same to the last bit.
 #define SPARSVM_WIDE __attribute__((target("arch=x86-64-v4")))
+#endif
 #else
 #define SPARSVM_CLONED
 #endif

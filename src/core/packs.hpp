@@ -55,16 +55,21 @@ SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
   v *= reinterpret_cast<Pack>((reinterpret_cast<PackBits>(shifted) + 1023) << 52);
 }
 
+/// Lanes of two packs, those of the second counting from four.
+#if defined(__clang__) || __GNUC__ >= 12
+#define SPARSVM_PICK(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define SPARSVM_PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, PackBits{i, j, k, l})
+#endif
+
 /// Four packs as the rows of a square, turned into its columns.
 SPARSVM_INLINE void transpose(Pack (&v)[4]) {
-  const Pack a = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6);
-  const Pack b = __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
-  const Pack c = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6);
-  const Pack d = __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
-  v[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-  v[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-  v[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-  v[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+  const Pack a = SPARSVM_PICK(v[0], v[1], 0, 4, 2, 6), b = SPARSVM_PICK(v[0], v[1], 1, 5, 3, 7);
+  const Pack c = SPARSVM_PICK(v[2], v[3], 0, 4, 2, 6), d = SPARSVM_PICK(v[2], v[3], 1, 5, 3, 7);
+  v[0] = SPARSVM_PICK(a, c, 0, 1, 4, 5);
+  v[1] = SPARSVM_PICK(b, d, 0, 1, 4, 5);
+  v[2] = SPARSVM_PICK(a, c, 2, 3, 6, 7);
+  v[3] = SPARSVM_PICK(b, d, 2, 3, 6, 7);
 }
 
 #if defined(SPARSVM_WIDE)
