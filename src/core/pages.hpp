@@ -12,8 +12,18 @@
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>
 #endif
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace sparsvm {
+
+/// Return to the system what the C library holds of blocks too small for pages of their own.
+inline void give_back_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
 
 /// An allocator for vectors that begin with a cache line: whole pages from a quarter of a megabyte
 /// on. Fresh pages are zero and take no memory until they are written.

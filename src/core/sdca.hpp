@@ -40,6 +40,7 @@ class SdcaSamples {
         anchor_(size(outputs_)), mean_(size(outputs_)), scores_(size(outputs_)),
         moved_dual_(size(K_)), delta_(size(K_)), moved_(size(K_)), face_(problem, features) {
     scratch_.reserve(K_);
+    awake_.reserve(size(n_));
     order_.resize(size(n_));
     std::iota(order_.begin(), order_.end(), 0);
   }

@@ -58,12 +58,11 @@ class SdcaFace {
   }
   /// Give up the arrays.
   void release() {
-    for (auto* list : {&alive_, &place_, &sample_, &class_, &index_})
-      list->clear(), list->shrink_to_fit();
+    for (auto* list : {&alive_, &place_, &sample_, &class_, &index_}) *list = Pages<int32_t>();
     for (auto* list :
          {&x_, &weight_, &base_, &gradient_, &residual_, &step_, &search_, &image_, &pull_})
-      list->clear(), list->shrink_to_fit();
-    first_ = row_first_ = decltype(first_)();
+      *list = Pages<double>();
+    first_ = row_first_ = Pages<int64_t>();
   }
 
  private:
@@ -75,9 +74,6 @@ class SdcaFace {
   /// Samples with several classes, their gradients, their entries among the features in use.
   template <typename Rows>
   void collect(Rows& rows, const Pages<double>& dual, const std::vector<double>& intercept) {
-    for (auto* list : {&sample_, &class_, &index_}) list->clear();
-    for (auto* list : {&x_, &base_, &residual_, &weight_}) list->clear();
-    first_.assign(1, 0), row_first_.assign(1, 0);
     alive_.clear();
     place_.assign(static_cast<std::size_t>(features_.count()), -1);
     for (int64_t j = 0; j < features_.count(); ++j) {
@@ -85,15 +81,45 @@ class SdcaFace {
       place_[j] = static_cast<int32_t>(alive_.size());
       alive_.push_back(static_cast<int32_t>(j));
     }
+    make_room(rows, dual);
     for (int64_t i = 0; i < problem_.design->n(); ++i) {
-      const double* Y = dual.data() + i * K_;
-      if (std::count_if(Y, Y + K_, [](double y) { return y > 0.0; }) < 2) continue;
+      if (shares(dual, i) == 0) continue;
       const auto row = rows(i);
       std::copy(intercept.begin(), intercept.end(), scores_.begin());
       features_.gather(row, scores_.data());
-      add_sample(i, Y, row);
+      add_sample(i, dual.data() + i * K_, row);
     }
     pull_.resize(alive_.size() * static_cast<std::size_t>(outputs_));
+  }
+
+  /// Duals of a sample that move on the face: none where one class has all its mass.
+  int64_t shares(const Pages<double>& dual, int64_t i) const {
+    const double* Y = dual.data() + i * K_;
+    const int64_t count = std::count_if(Y, Y + K_, [](double y) { return y > 0.0; });
+    return count < 2 ? 0 : outputs_ == 1 ? 1 : count;
+  }
+
+  /// For just as much as there is: arrays that grow as they are filled would take twice the memory.
+  template <typename Rows>
+  void make_room(Rows& rows, const Pages<double>& dual) {
+    std::size_t samples = 0, duals = 0, entries = 0;
+    for (int64_t i = 0; i < problem_.design->n(); ++i) {
+      const int64_t count = shares(dual, i);
+      if (count == 0) continue;
+      const auto row = rows(i);
+      entries += static_cast<std::size_t>(std::count_if(row.index, row.index + row.count,
+                                                        [&](int32_t j) { return place_[j] >= 0; }));
+      duals += static_cast<std::size_t>(count);
+      ++samples;
+    }
+    const auto empty = [](std::size_t count, auto&... lists) {
+      ((lists.clear(), lists.reserve(count)), ...);
+    };
+    empty(samples, sample_, weight_);
+    empty(samples + 1, first_, row_first_);
+    empty(duals, class_, base_, residual_);
+    empty(entries, x_, index_);
+    first_.push_back(0), row_first_.push_back(0);
   }
 
   template <typename Row>
@@ -127,7 +153,7 @@ class SdcaFace {
   }
 
   /// Directions within a simplex sum to zero.
-  void center(std::vector<double>& values, int64_t s) const {
+  void center(Pages<double>& values, int64_t s) const {
     if (outputs_ == 1) return;
     double mean = 0.0;
     for (int64_t e = first_[s]; e < first_[s + 1]; ++e) mean += values[e];
@@ -161,7 +187,7 @@ class SdcaFace {
   }
 
   /// Σ a b, each sample weighted or not.
-  double product(const std::vector<double>& a, const std::vector<double>& b, bool weighted) const {
+  double product(const Pages<double>& a, const Pages<double>& b, bool weighted) const {
     double sum = 0.0;
     for (int64_t s = 0; s < std::ssize(sample_); ++s) {
       double own = 0.0;
@@ -272,12 +298,13 @@ class SdcaFace {
   int64_t K_, outputs_;
   int steps_ = 0;  // since the damping was asked for
   double sigma_b_ = 0.0, damping_ = 0.1, log_damping_ = 0.0;
-  std::vector<int32_t> alive_, place_;  // features in use, and their numbers among those
-  std::vector<int32_t> sample_, class_, index_;
-  std::vector<int64_t> first_, row_first_;  // of every sample: its classes, its entries
-  std::vector<double> x_, weight_;          // entries; preconditioner of every sample
-  std::vector<double> base_, gradient_, residual_, step_, search_, image_;  // by sample and class
-  std::vector<double> pull_, sums_, scores_;
+  Pages<int32_t> alive_, place_;  // features in use, and their numbers among those
+  Pages<int32_t> sample_, class_, index_;
+  Pages<int64_t> first_, row_first_;  // of every sample: its classes, its entries
+  Pages<double> x_, weight_;          // entries; preconditioner of every sample
+  Pages<double> base_, gradient_, residual_, step_, search_, image_;  // by sample and class
+  Pages<double> pull_;
+  std::vector<double> sums_, scores_;
   ProxScratch scratch_;
 };
 

@@ -56,6 +56,8 @@ class Sdca {
 
   /// Proximal steps until the estimated gap is at most target · |objective|, or enough sweeps.
   bool run(double target, int64_t sweeps, Monitor& monitor) {
+    // A certificate has just left its blocks.
+    if (problem_.design->sparse()) give_back_memory();
     samples_.restore_dual();
     const int64_t last = sweeps_ + sweeps;
     while (sweeps_ < last) {
@@ -138,11 +140,12 @@ class Sdca {
   }
 
   /// Whether sweeps alone would take long to the target, and Newton steps can help: the face should
-  /// be near, and with more free duals than coefficients they would mostly be damped.
+  /// be near, with more free duals than coefficients they would mostly be damped, and for less than
+  /// a digit they are not worth the memory.
   bool slow(double target) const {
     const double objective = std::abs(values_.objective);
     const double left = values_.gap() / (target * objective);
-    return values_.gap() < 1e-2 * objective && left > 1.0 &&
+    return values_.gap() < 1e-2 * objective && left > 10.0 &&
            !(rate_ * many_sweeps > std::log(left)) &&
            samples_.free_duals() <= std::ssize(used_) * outputs_;
   }
@@ -298,6 +301,7 @@ class Sdca {
         now.objective -=
             center[e] * problem_.tilt[features_.features()[e / outputs_] * outputs_ + e % outputs_];
     }
+    Pages<double>& gains = costs_.gain();
     samples_.center_scores([&](int64_t i, const double* s) {
       const double* Y = samples_.dual().data() + i * K_;
       double best = -INFINITY, mean = 0.0, margin = 0.0;
@@ -311,12 +315,12 @@ class Sdca {
       const double slack = problem_.lambda[i] * best - mean;
       if (slack > 1e-9 * problem_.lambda[i]) samples_.wake(i);
       now.samples += slack;
-      costs_.gain()[i] = margin;
+      gains[i] = margin;
     });
     ++looks_;
     if (!current()) price();
     now.norm = values_.norm;
-    const double gain = std::accumulate(costs_.gain().begin(), costs_.gain().end(), 0.0);
+    const double gain = std::accumulate(gains.begin(), gains.end(), 0.0);
     // How the dual norm answers to the intercept changes slowly, and costs a pass over the data.
     if (problem_.intercept && looks_ % 4 == 1) leverage_ = costs_.leverage();
     if (problem_.intercept) now.intercept = gain * costs_.imbalance() * leverage_;
@@ -331,6 +335,7 @@ class Sdca {
     }
     now.dual -= now.intercept;
     values_ = now;
+    costs_.release();
   }
 
   void store_center() {

@@ -32,10 +32,15 @@ class SdcaCosts {
             const SdcaPrices& prices)
       : problem_(problem), features_(features), samples_(samples), prices_(prices),
         n_(problem.design->n()), d_(problem.design->d()), K_(problem.classes),
-        outputs_(problem.outputs()), gain_(static_cast<std::size_t>(n_)) {}
+        outputs_(problem.outputs()) {}
 
   /// Σ_k Y_ik r_ik of every sample, to be written before the rest is asked for.
-  Pages<double>& gain() { return gain_; }
+  Pages<double>& gain() {
+    gain_.resize(static_cast<std::size_t>(n_));
+    return gain_;
+  }
+  /// Sweeps need the memory more.
+  void release() { gain_ = excess_ = Pages<double>(); }
   const Pages<double>& excess() const { return excess_; }
 
   /// By how much the dual norm of each feature exceeds 1.

@@ -22,7 +22,7 @@ class SdcaWorkingSet {
       : problem_(problem), features_(features), prices_(prices), n_(problem.design->n()),
         d_(problem.design->d()), outputs_(problem.outputs()) {}
 
-  /// Used ∪ tight ∪ the best of the rest: at least 200, n/20 and twice the used features.
+  /// Used ∪ tight ∪ the best of the rest: at least 200, n/20 and as many as are used.
   std::vector<int32_t> features(const std::vector<int32_t>& used) const {
     std::vector<int32_t> out;
     if (!prices_.selects()) {
@@ -42,7 +42,7 @@ class SdcaWorkingSet {
       if (!take[u] && width[u] > 0) rest.push_back(static_cast<int32_t>(u));
     std::stable_sort(rest.begin(), rest.end(),
                      [&](int32_t a, int32_t b) { return norms[a] > norms[b]; });
-    int64_t room = std::max({int64_t{200}, n_ / 20, 2 * std::ssize(used)});
+    int64_t room = std::max({int64_t{200}, n_ / 20, std::ssize(used)});
     for (const int32_t u : rest) {
       if (room <= 0) break;
       take[u] = 1;
