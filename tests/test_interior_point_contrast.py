@@ -22,7 +22,7 @@ GROUPED = tuple(
 )
 FACTORS = (1e-6, 1e6)
 # At 1e-6 of the largest alpha the columns of ordinary size have weights too.
-SHARES = (0.5, 0.1, 1e-2, 1e-3, 1e-5, 1e-6, 1e-7)
+SHARES = (0.5, 0.1, 1e-2, 1e-3, 1e-5, 1e-6, 1e-7, 1e-8)
 
 
 def contrasted(seed, factor):
@@ -61,6 +61,25 @@ def test_more_groups_of_columns_a_million_times_apart(kind, seed):
     for factor in FACTORS:
         for share in SHARES:
             check(seed, factor, kind, share)
+
+
+@pytest.mark.parametrize("kind", sorted(set(cases.PENALTIES) - {"l2"}))
+def test_classes_that_overlap_with_a_tiny_alpha(kind):
+    # Forty samples of six features: the loss stays, and all weights are all but free.
+    for share in (1e-7, 1e-8, 1e-9):
+        check(8, 1.0, kind, share)
+    for factor in FACTORS:
+        check(8, factor, kind, 1e-8)
+
+
+@pytest.mark.parametrize(
+    "kind", ["l1/l2-blocks-joint", "l1/l2-labels-per_class", "sparse_group-labels-joint"]
+)
+@pytest.mark.parametrize("seed", [14, 25, 33, 37])
+def test_a_few_large_columns_do_not_hold_the_start_back(kind, seed):
+    # The other columns alone would allow dual flows a million times those the large ones do.
+    for share in (1e-7, 1e-8):
+        check(seed, 1e6, kind, share)
 
 
 @pytest.mark.parametrize("kind", GROUPED)

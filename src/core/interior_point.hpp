@@ -118,6 +118,7 @@ class InteriorPoint {
   static constexpr double kEmptyShare = 1e-2;  // of a class without samples in the first dual
   static constexpr double kFewFlows = 0.05;   // below this fraction of the centre, look for a start
                                               // across the features
+  static constexpr double kRelief = 100.0;    // how much farther the other features must allow
   static constexpr double kProximal = 1e-12;  // on free coefficients, relative to the total mass
   static constexpr double kWarmSlack = 0.05;  // how far a warm start is pulled inside: the slacks,
   static constexpr double kWarmMix = 0.1;     // and the share of the centre in its dual
@@ -212,7 +213,9 @@ class InteriorPoint {
   double feasible_fraction(double cap);
   double start_fraction(const std::vector<double>& direction);
   double best_quadratic_fraction(const std::vector<double>& direction) const;
-  std::vector<double> flows_across_features(const std::vector<double>& centre);
+  std::vector<std::vector<std::int32_t>> holding_back() const;
+  std::vector<double> flows_across_features(const std::vector<double>& centre,
+                                            const std::vector<std::int32_t>& list);
   double margin_gain(const std::vector<double>& direction) const;
   void start_dual(std::vector<double>& direction);
 

@@ -147,18 +147,49 @@ inline double InteriorPoint::best_quadratic_fraction(const std::vector<double>& 
   return gain > 0.0 && square > 0.0 ? gain / square : 0.9;
 }
 
-// With few features and a tiny alpha, X'Y~ would leave the ball long before Y is anywhere near the
-// flows of the optimum. Pulls the centre towards X'Y~ = 0 by damped Newton steps on its equalities.
-inline std::vector<double> InteriorPoint::flows_across_features(const std::vector<double>& centre) {
-  std::vector<double> columns;
-  std::vector<std::int32_t> all(static_cast<std::size_t>(d_));
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<double> X(static_cast<std::size_t>(n_) * d_);
-  t_.design.gather_columns(all.data(), d_, X.data());
-  if (t_.intercept) columns.assign(n_, 1.0);
+// Features that keep the direction priced in dG_ from all but a small fraction, as lists worth
+// trying, each of at most half as many as there are samples: all of them, and those up to where the
+// next is smaller by the largest factor.
+inline std::vector<std::vector<std::int32_t>> InteriorPoint::holding_back() const {
+  std::vector<std::pair<double, std::int32_t>> pulls;
   for (std::int64_t j = 0; j < d_; ++j) {
-    double* x = X.data() + static_cast<std::size_t>(j) * n_;
-    centre_column(static_cast<std::int32_t>(j), x);
+    double pull = 0.0;
+    for (int o = 0; o < outputs_; ++o)
+      pull = std::max(pull, std::fabs(dG_[static_cast<std::size_t>(j) * outputs_ + o]));
+    pull *= layout_.inv_omega[j];
+    if (pull > (quadratic_ ? 0.0 : 1.0 / kFewFlows))
+      pulls.emplace_back(-pull, static_cast<std::int32_t>(j));
+  }
+  const auto most = static_cast<std::size_t>(n_ / 2);
+  const std::size_t first = std::min(pulls.size(), most + 1);
+  std::partial_sort(pulls.begin(), pulls.begin() + static_cast<std::ptrdiff_t>(first), pulls.end());
+  std::size_t cut = 0;
+  double relief = kRelief;
+  for (std::size_t c = 1; c < first; ++c)
+    if (pulls[c - 1].first <= relief * pulls[c].first) {
+      relief = pulls[c - 1].first / pulls[c].first;
+      cut = c;
+    }
+  std::vector<std::vector<std::int32_t>> lists;
+  for (const std::size_t count : {pulls.size(), cut}) {
+    if (count == 0 || count > most) continue;
+    lists.emplace_back();
+    for (std::size_t c = 0; c < count; ++c) lists.back().push_back(pulls[c].second);
+  }
+  return lists;
+}
+
+// With few features and a tiny alpha, or with a few columns far larger than the others, X'Y~ would
+// leave the ball long before Y is anywhere near the flows of the optimum. Pulls the centre towards
+// X'Y~ = 0 on the listed features by damped Newton steps on its equalities.
+inline std::vector<double> InteriorPoint::flows_across_features(
+    const std::vector<double>& centre, const std::vector<std::int32_t>& list) {
+  std::vector<double> columns, X(list.size() * n_);
+  t_.design.gather_columns(list.data(), static_cast<std::int64_t>(list.size()), X.data());
+  if (t_.intercept) columns.assign(n_, 1.0);
+  for (std::size_t c = 0; c < list.size(); ++c) {
+    double* x = X.data() + c * n_;
+    centre_column(list[c], x);
     double sum = 0.0;
     for (int i = 0; i < n_; ++i) sum += x[i] * x[i];
     const double scale = std::sqrt(sum / n_);
@@ -202,16 +233,17 @@ inline void InteriorPoint::start_dual(std::vector<double>& direction) {
   if (!(eps > 1e-200))
     throw std::invalid_argument(
         "interior_point: the features are too large against alpha; scale them.");
-  if (!t_.start_dual && !t_.tilt && across_features_ && eps < kFewFlows && 2 * d_ <= n_) {
-    std::vector<double> other = flows_across_features(direction);
-    price(other.data());
-    const double fraction = start_fraction(other);
-    if (fraction * margin_gain(other) > eps * margin_gain(direction)) {
+  if (!t_.start_dual && !t_.tilt && across_features_ && eps < kFewFlows) {
+    const std::vector<double> centre = direction;
+    for (const auto& list : holding_back()) {
+      std::vector<double> other = flows_across_features(centre, list);
+      price(other.data());
+      const double fraction = start_fraction(other);
+      if (!(fraction * margin_gain(other) > eps * margin_gain(direction))) continue;
       direction = std::move(other);
       eps = fraction;
-    } else {
-      price(direction.data());
     }
+    price(direction.data());
   }
   if (t_.start_dual) {
     for (int i = 0; i < n_; ++i) {

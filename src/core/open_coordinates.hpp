@@ -1,9 +1,10 @@
 // Penalised coordinates that are unknowns of the interior point's Newton system in their own right.
 //
 // Where a group holds columns of very different sizes, the weight of the largest is far below the
-// group's bound and all but free: D gives it a curvature 1e12 times that of the others. Eliminated
-// like the rest, X D X' would have no digits of them left. Such coordinates are taken out of their
-// blocks one by one, largest first: with D = diag(delta) + kappa v v' and coordinate o,
+// group's bound and all but free: D gives it a curvature 1e12 times that of the others. With a tiny
+// alpha all weights are all but free. Eliminated like the rest, X D X' would have no digits of them
+// left. Such coordinates are taken out of their blocks one by one, largest first: with
+// D = diag(delta) + kappa v v' and coordinate o,
 //
 //     D = (1/rho) l l' + D_rest,     1/rho = delta_o + kappa v_o^2,     l_o = 1,
 //     l_r = rho kappa v_o v_r,       D_rest = diag(delta_rest) + kappa rho delta_o v_r v_r'
@@ -29,8 +30,8 @@ class OpenCoordinates {
     double factor;
   };
 
-  // Opens the coordinates with D |x|^2 above the limit in groups of very different columns, where
-  // column_size has |x| of each column; those that were open stay so.
+  // Opens the coordinates with D |x|^2 above the limit in groups of very different columns, and far
+  // above it in all; column_size has |x| of each column. Those that were open stay so.
   void choose(const PenaltyBlocks& blocks, const double* column_size, double limit) {
     is_open_.resize(static_cast<std::size_t>(blocks.n_coordinates()), 0);
     bool any = false;
@@ -40,7 +41,8 @@ class OpenCoordinates {
         if (column_size[blocks.col[c]] > 0.0) least = std::min(least, column_size[blocks.col[c]]);
       for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
         const double size = column_size[blocks.col[c]];
-        if (size > kContrast * least && blocks.delta[c] * size * size > limit) is_open_[c] = 1;
+        const double curvature = blocks.delta[c] * size * size;
+        if (curvature > (size > kContrast * least ? limit : kFree * limit)) is_open_[c] = 1;
         any = any || is_open_[c];
       }
     }
@@ -82,6 +84,7 @@ class OpenCoordinates {
   std::vector<std::size_t> first_;
 
   static constexpr double kContrast = 100.0;
+  static constexpr double kFree = 1e6;  // times the limit, where the size of others does not matter
 
   // Takes the open coordinates out of their blocks, largest first.
   void eliminate(const PenaltyBlocks& blocks, const double* column_size, bool any) {
