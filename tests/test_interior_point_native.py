@@ -71,6 +71,7 @@ WRONG_SIZES = {
     "y": ({"y": np.zeros(N - 1, dtype=np.int32)}, r"y has size 19 where 20"),
     "lambda": ({"lam": np.ones(N + 1)}, r"lambda has size 21 where 20"),
     "omega": ({"omega": np.ones(D - 1)}, r"omega has size 6 where 7"),
+    "column_norms": ({"column_norms": np.ones(D + 1)}, r"column_norms has size 8 where 7"),
     "groups": ({"groups": np.zeros(D + 2, dtype=np.int32)}, r"groups has size 9 where 7"),
     "margin rows": ({"margins": np.ones((N - 1, K))}, r"shape \(19, 4\) where \(20, 4\)"),
     "no class": ({"margins": np.ones((N, 0))}, r"two classes, found 20 samples and 0 classes"),

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <optional>
@@ -68,11 +69,12 @@ nb::object matrix_to_numpy(std::vector<double>&& values, std::size_t rows, std::
 
 nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix margins,
                         const std::string& kind, double l1_ratio, Integers groups,
-                        std::int64_t n_groups, bool per_class, Vector omega, bool intercept,
-                        std::optional<Matrix> tilt, std::optional<Matrix> start_dual,
-                        std::optional<Matrix> start_weights, std::optional<Vector> start_intercept,
-                        double objective_unit, double offset, double tol, int max_iter, bool open,
-                        bool across_features, double residual, nb::object callback) {
+                        std::int64_t n_groups, bool per_class, Vector omega, Vector column_norms,
+                        bool intercept, std::optional<Matrix> tilt,
+                        std::optional<Matrix> start_dual, std::optional<Matrix> start_weights,
+                        std::optional<Vector> start_intercept, double objective_unit, double offset,
+                        double tol, int max_iter, bool open, bool across_features, double residual,
+                        nb::object callback) {
   const std::int64_t n = design.n(), d = design.d(),
                      K = static_cast<std::int64_t>(margins.shape(1));
   if (n < 1 || K < 2)
@@ -84,6 +86,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   expect("lambda", static_cast<std::int64_t>(lambda.shape(0)), n);
   expect_shape("margins", margins, n, K);
   expect("omega", static_cast<std::int64_t>(omega.shape(0)), d);
+  expect("column_norms", static_cast<std::int64_t>(column_norms.shape(0)), d);
   expect("groups", static_cast<std::int64_t>(groups.shape(0)), d);
   if (n_groups < 0 || n_groups > d)
     throw std::invalid_argument("interior_point: n_groups is " + std::to_string(n_groups) +
@@ -132,6 +135,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                          start_dual ? start_dual->data() : nullptr,
                          start_weights ? start_weights->data() : nullptr,
                          start_intercept ? start_intercept->data() : nullptr,
+                         column_norms.data(),
                          offset};
     InteriorPoint solver(task, layout, monitor, objective_unit);
     result = solver.solve({tol, max_iter, open, across_features, residual});
@@ -148,18 +152,59 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
   return out;
 }
 
+// What WatchedBlocks finds along a walk of the dual point from zero; for tests.
+nb::list near_blocks(
+    const Design& design,
+    const nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>& moves,
+    const std::string& kind, double l1_ratio, Integers groups, std::int64_t n_groups,
+    bool per_class, Vector omega, Vector column_norms, double theta) {
+  const std::int64_t d = design.d(), n = design.n();
+  const auto steps = static_cast<std::int64_t>(moves.shape(0)),
+             outputs = static_cast<std::int64_t>(moves.shape(1));
+  expect("moves", static_cast<std::int64_t>(moves.shape(2)), n);
+  expect("omega", static_cast<std::int64_t>(omega.shape(0)), d);
+  expect("groups", static_cast<std::int64_t>(groups.shape(0)), d);
+  expect("column_norms", static_cast<std::int64_t>(column_norms.shape(0)), d);
+  check_range("groups", groups, n_groups);
+  check_scalar("theta", theta, theta >= WatchedBlocks::kNear, "at least 0.9");
+  load_blas();
+  const PenaltyLayout layout(penalty_kind(kind), l1_ratio, groups.data(), n_groups, per_class,
+                             omega.data(), d, outputs);
+  WatchedBlocks watched(design, layout, static_cast<int>(outputs), column_norms.data());
+  std::vector<double> Y(static_cast<std::size_t>(n * outputs)),
+      G(static_cast<std::size_t>(d * outputs)), dG(G);
+  nb::list out;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const double* move = moves.data() + t * n * outputs;
+    watched.price(Y.data(), move, 1.0, G.data(), dG.data());
+    std::vector<std::int64_t> near;
+    watched.scan(G.data(), dG.data(), 1.0, theta, [&](std::int64_t b) { near.push_back(b); });
+    out.append(nb::make_tuple(nb::cast(near), watched.active()));
+    for (std::size_t a = 0; a < Y.size(); ++a) Y[a] += move[a];
+    watched.advance(1.0, dG.data(), G.data());
+    watched.choose(G.data(), Y.data(), move, 1.0);
+  }
+  return out;
+}
+
 }  // namespace
 
 void bind_interior_point(nb::module_& m) {
   m.def("interior_point", &interior_point, nb::arg("design"), nb::arg("y"), nb::arg("lam"),
         nb::arg("margins"), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"),
-        nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::arg("intercept"),
-        nb::arg("tilt").none(), nb::arg("start_dual").none(), nb::arg("start_weights").none(),
-        nb::arg("start_intercept").none(), nb::arg("objective_unit"), nb::arg("offset"),
-        nb::arg("tol"), nb::arg("max_iter"), nb::arg("open"), nb::arg("across_features"),
-        nb::arg("residual"), nb::arg("callback").none(),
+        nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::arg("column_norms"),
+        nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("start_dual").none(),
+        nb::arg("start_weights").none(), nb::arg("start_intercept").none(),
+        nb::arg("objective_unit"), nb::arg("offset"), nb::arg("tol"), nb::arg("max_iter"),
+        nb::arg("open"), nb::arg("across_features"), nb::arg("residual"),
+        nb::arg("callback").none(),
         "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the "
         "meaning of the arguments.");
+  m.def("near_blocks", &near_blocks, nb::arg("design"), nb::arg("moves"), nb::arg("kind"),
+        nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"),
+        nb::arg("omega"), nb::arg("column_norms"), nb::arg("theta"),
+        "For every move (outputs x n) of a dual point that starts at zero, the blocks of the "
+        "penalty whose dual norm is beyond theta after it, and whether only some were priced.");
 }
 
 }  // namespace sparsvm

@@ -10,8 +10,9 @@
 //
 // * The Newton system is never of size n*K, see newton_system.hpp.
 // * Only a working set of penalty blocks enters it; every iteration prices all features with one
-//   transposed product, and the dual step is also limited by the features outside, so that dual
-//   feasibility is never lost and the dual value is always a valid bound.
+//   transposed product, or those that may have come near the boundary since (watched_blocks.hpp),
+//   and the dual step is also limited by the features outside, so that dual feasibility is never
+//   lost and the dual value is always a valid bound.
 // * Every iterate is tried with the coordinates that complementarity calls inactive set to exact
 //   zeros; the solver stops when such a sparse point is within the tolerance of the dual value, and
 //   solves for the active coordinates alone where thresholding does not suffice.
@@ -32,6 +33,7 @@
 #include "newton_system.hpp"
 #include "penalty_blocks.hpp"
 #include "penalty_layout.hpp"
+#include "watched_blocks.hpp"
 
 namespace sparsvm {
 
@@ -48,6 +50,7 @@ struct HingeTask {
   const double* start_dual;       // n x K in units of lambda, balanced, or null
   const double* start_weights;    // d x outputs, with start_dual: the primal part of a warm start
   const double* start_intercept;  // outputs
+  const double* column_norms;     // d, |x_j|
   double offset;                  // constant of the objective, which tolerances are relative to
 };
 
@@ -77,7 +80,7 @@ class InteriorPoint {
       : t_(task), layout_(layout), monitor_(monitor), unit_(objective_unit),
         n_(static_cast<int>(task.design.n())), K_(task.n_classes), outputs_(K_ == 2 ? 1 : K_),
         shift_class_(K_ - outputs_), d_(task.design.d()), quadratic_(task.kind == PenaltyKind::l2),
-        system_(make_system()) {}
+        system_(make_system()), watched_(t_.design, layout_, outputs_, t_.column_norms) {}
 
   InteriorPointResult solve(const InteriorPointOptions& options) {
     across_features_ = options.across_features;
@@ -157,6 +160,7 @@ class InteriorPoint {
   NewtonSystem system_;  // after everything that make_system() fills
 
   PenaltyBlocks blocks_;
+  WatchedBlocks watched_;
   std::vector<char> in_set_;               // per block of the layout
   std::vector<std::int64_t> near_;         // blocks outside, near the boundary at a full step
   std::vector<std::int32_t> column_of_;    // per feature: column in Xw_ or -1
@@ -165,9 +169,9 @@ class InteriorPoint {
 
   std::vector<double> Y_, U_, xi_, b_, r_;  // class-major n*K; free coefficients
   std::vector<double> S_, rho_;             // scores and primal residual, class-major
-  std::vector<double> G_, dG_;              // d x outputs: X'Y~ - V
+  std::vector<double> G_, dG_;              // d x outputs: X'Y~ - V, late where not watched
   NewtonVector rhs_, dir_;
-  std::vector<double> dU_, c_, wmat_, gmat_, dg_, sample_major_, signed_;
+  std::vector<double> dU_, c_, wmat_, gmat_, dg_, signed_;
   double tol_ = 0.0, residual_ = 0.0, mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
   int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
   double last_gap_ = std::numeric_limits<double>::infinity();
@@ -225,6 +229,8 @@ class InteriorPoint {
   void add_blocks(const std::vector<std::int64_t>& list, bool opening = false);
   std::vector<double> imbalances();
   double limit_by_outsiders(double ad, double near, std::vector<std::int64_t>& entering);
+  template <class Visit>
+  void scan_outsiders(double step, double theta, Visit visit) const;
   void collect_near(double threshold, bool listed, std::vector<std::int64_t>& entering);
 
   // interior_point_values.hpp

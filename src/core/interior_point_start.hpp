@@ -115,6 +115,13 @@ inline void InteriorPoint::warm_free_coefficients() {
 // not on its boundary already strictly inside.
 inline double InteriorPoint::feasible_fraction(double cap) {
   if (quadratic_) return cap;
+  if (!t_.tilt && layout_.shape.kind != BlockKind::sparse) {
+    std::vector<double> norms;
+    layout_.dual_norms(dG_.data(), norms);
+    double largest = 0.0;
+    for (const double norm : norms) largest = std::max(largest, norm);
+    return cap * largest > 0.95 ? 0.949 / largest : cap;
+  }
   double eps = cap;
   std::vector<double> g(layout_.largest_block());
   for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {

@@ -200,7 +200,7 @@ inline bool InteriorPoint::iterate(int it) {
   }
   std::vector<std::int64_t> entering;
   // While outsiders shorten the steps, the next ones to do so are let in early.
-  const double near = it < 4 || blocked_ ? 0.9 : 0.98, full = ad;
+  const double near = it < 4 || blocked_ ? WatchedBlocks::kNear : 0.98, full = ad;
   if (!quadratic_ && !polishing_) ad = limit_by_outsiders(full, near, entering);
   blocked_ = ad < full;
   double size = ap + ad;
@@ -213,6 +213,8 @@ inline bool InteriorPoint::iterate(int it) {
   if (!quadratic_ && !polishing_) {
     collect_near(near, ad == full, entering);
     add_blocks(entering);
+    const std::size_t first = ck(shift_class_);
+    watched_.choose(G_.data(), Y_.data() + first, dir_.y.data() + first, ad);
   }
   return true;
 }
@@ -225,8 +227,7 @@ inline void InteriorPoint::advance(double ap, double ad) {
   }
   for (int i = 0; i < n_; ++i) xi_[i] += ap * dir_.xi[i];
   for (std::size_t j = 0; j < b_.size(); ++j) b_[j] += ap * dir_.b[j];
-  if (!quadratic_ && !polishing_)
-    for (std::size_t a = 0; a < G_.size(); ++a) G_[a] += ad * dG_[a];
+  if (!quadratic_ && !polishing_) watched_.advance(ad, dG_.data(), G_.data());
 }
 
 }  // namespace sparsvm

@@ -7,32 +7,37 @@
 namespace sparsvm {
 
 inline void InteriorPoint::open_working_set() {
-  const std::int64_t blocks = layout_.n_blocks();
-  std::vector<double> g(layout_.largest_block());
-  std::vector<std::pair<double, std::int64_t>> ranked;
-  std::vector<std::int64_t> forced;
-  ranked.reserve(blocks);
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
-    if (size == 0) continue;
-    const double norm = layout_.shape.dual_norm(g.data(), size);
-    if (norm >= 0.95 || (t_.start_weights && starts_nonzero(b)))
-      forced.push_back(b);
-    else
-      ranked.emplace_back(norm, b);
-  }
   const std::int64_t width =
       std::max<std::int64_t>(1, layout_.largest_block() / (layout_.joint ? outputs_ : 1));
   // About as many features as samples; with four times as many, iterations took twice as long and
   // their number hardly fell.
   const std::int64_t opening =
       std::max<std::int64_t>(10, n_ / width) * (layout_.joint ? 1 : outputs_);
-  const auto wanted = std::min<std::int64_t>(static_cast<std::int64_t>(ranked.size()), opening);
-  std::nth_element(ranked.begin(), ranked.begin() + wanted, ranked.end(),
-                   [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
-  for (std::int64_t w = 0; w < wanted; ++w) forced.push_back(ranked[w].second);
+  std::vector<double> norms;
+  layout_.dual_norms(G_.data(), norms);
+  // The best so far, cut back to as many as are wanted whenever they are some times that.
+  std::vector<std::pair<double, std::int64_t>> ranked;
+  double least = -1.0;
+  const auto cut = [&] {
+    const auto wanted = std::min<std::int64_t>(static_cast<std::int64_t>(ranked.size()), opening);
+    std::nth_element(ranked.begin(), ranked.begin() + wanted, ranked.end(),
+                     [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    if (wanted < static_cast<std::int64_t>(ranked.size())) least = ranked[wanted].first;
+    ranked.resize(static_cast<std::size_t>(wanted));
+  };
+  std::vector<std::int64_t> forced;
+  for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+    if (norms[b] >= 0.95 || (t_.start_weights && starts_nonzero(b))) {
+      if (layout_.block_size(b) > 0) forced.push_back(b);
+    } else if (norms[b] > least && layout_.block_size(b) > 0) {
+      ranked.emplace_back(norms[b], b);
+      if (static_cast<std::int64_t>(ranked.size()) >= 4 * opening) cut();
+    }
+  }
+  cut();
+  for (const auto& entry : ranked) forced.push_back(entry.second);
   std::sort(forced.begin(), forced.end());
   add_blocks(forced, true);
 }
@@ -113,17 +118,25 @@ inline std::vector<double> InteriorPoint::imbalances() {
   return sums;
 }
 
+// Calls visit(b) for the blocks outside the working set whose dual norm exceeds theta after a step
+// along the direction priced last, or here.
+template <class Visit>
+void InteriorPoint::scan_outsiders(double step, double theta, Visit visit) const {
+  const double* dG = step != 0.0 ? dG_.data() : nullptr;
+  const auto outsider = [&](std::int64_t b) {
+    if (!in_set_[b]) visit(b);
+  };
+  watched_.scan(G_.data(), dG, step, theta, outsider);
+}
+
 // The dual step that keeps the blocks outside the working set inside their ball; those that limit
 // it, or would limit the next one, are told to enter. (A long step may leave the ball of a hundred
 // blocks, most of which never come near it again once the first ones stand in the way.) Blocks near
 // the boundary at the full step are listed on the way.
 inline double InteriorPoint::limit_by_outsiders(double ad, double near,
                                                 std::vector<std::int64_t>& entering) {
-  sample_major_.resize(Y_.size());
-  for (int i = 0; i < n_; ++i)
-    for (int k = 0; k < K_; ++k)
-      sample_major_[static_cast<std::size_t>(i) * K_ + k] = dir_.y[ck(k) + i];
-  price(sample_major_.data());
+  const std::size_t first = ck(shift_class_);
+  watched_.price(Y_.data() + first, dir_.y.data() + first, ad, G_.data(), dG_.data());
   std::vector<double> g(layout_.largest_block());
   const auto outside = [&](std::int64_t b, double step) {
     const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), step, g.data());
@@ -131,8 +144,7 @@ inline double InteriorPoint::limit_by_outsiders(double ad, double near,
   };
   double limit = ad;
   near_.clear();
-  layout_.scan(G_.data(), dG_.data(), ad, near, [&](std::int64_t b) {
-    if (in_set_[b]) return;
+  scan_outsiders(ad, near, [&](std::int64_t b) {
     near_.push_back(b);
     if (!outside(b, ad)) return;
     entering.push_back(b);
@@ -156,9 +168,7 @@ inline void InteriorPoint::collect_near(double threshold, bool listed,
   if (listed) {
     entering.insert(entering.end(), near_.begin(), near_.end());
   } else {
-    layout_.scan(G_.data(), nullptr, 0.0, threshold, [&](std::int64_t b) {
-      if (!in_set_[b]) entering.push_back(b);
-    });
+    scan_outsiders(0.0, threshold, [&](std::int64_t b) { entering.push_back(b); });
   }
   std::sort(entering.begin(), entering.end());
   entering.erase(std::unique(entering.begin(), entering.end()), entering.end());

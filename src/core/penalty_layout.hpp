@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "penalty_blocks.hpp"
@@ -50,20 +51,24 @@ class PenaltyLayout {
   BlockShape shape;
   bool joint = false;
 
-  std::int64_t n_blocks() const {
-    const auto groups = static_cast<std::int64_t>(offsets_.size()) - 1;
-    return joint ? groups : groups * outputs_;
-  }
+  std::int64_t n_blocks() const { return joint ? n_groups() : n_groups() * outputs_; }
   std::int64_t block_size(std::int64_t b) const {
-    const std::int64_t g = joint ? b : b / outputs_;
+    const std::int64_t g = group_of(b);
     return (offsets_[g + 1] - offsets_[g]) * (joint ? outputs_ : 1);
   }
   std::int64_t largest_block() const { return largest_; }
 
+  std::int64_t n_groups() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
+  std::int64_t group_of(std::int64_t b) const { return joint ? b : b / outputs_; }
+  // The penalised features of a group (of the group of each feature by itself, without groups).
+  std::span<const std::int32_t> features(std::int64_t group) const {
+    return {members_.data() + offsets_[group], members_.data() + offsets_[group + 1]};
+  }
+
   // Calls visit(feature, output) for every coordinate of a block, in a fixed order.
   template <class Visit>
   void coordinates(std::int64_t b, Visit visit) const {
-    const std::int64_t g = joint ? b : b / outputs_;
+    const std::int64_t g = group_of(b);
     for (std::int64_t m = offsets_[g]; m < offsets_[g + 1]; ++m) {
       if (joint)
         for (std::int64_t o = 0; o < outputs_; ++o)
@@ -98,20 +103,31 @@ class PenaltyLayout {
             visit(j * outputs_ + o);
       return;
     }
-    sums_.assign(static_cast<std::size_t>(n_blocks()), 0.0);
-    for (std::int64_t j = 0; j < d; ++j) {
-      if (!(inv_omega[j] > 0.0)) continue;
-      double* sum = sums_.data() + group_[j] * (joint ? 1 : outputs_);
-      for (std::int64_t o = 0; o < outputs_; ++o)
-        sum[joint ? 0 : o] += shape.term(value(j * outputs_ + o) * inv_omega[j], theta);
-    }
+    add_terms(G, dG, step, theta);
     std::vector<double> g(largest_);
     const double below = shape.least_sum(theta) * (1.0 - 1e-9);
-    for (std::int64_t b = 0; b < n_blocks(); ++b) {
+    const std::int64_t blocks = n_blocks();
+    for (std::int64_t b = 0; b < blocks; ++b) {
       if (sums_[b] < below) continue;
       const std::int64_t size = values(b, G, dG, step, g.data());
       if (size > 0 && shape.exceeds(g.data(), size, theta)) visit(b);
     }
+  }
+
+  // out = the dual norm of every block of G/omega, 0 for those without coordinates.
+  void dual_norms(const double* G, std::vector<double>& out) const {
+    if (shape.kind == BlockKind::sparse) return one_by_one(G, &BlockShape::dual_norm, out);
+    add_terms(G, nullptr, 0.0, 0.0);
+    out.swap(sums_);
+    if (shape.kind == BlockKind::euclidean)
+      for (double& norm : out) norm = std::sqrt(norm) / shape.l2;
+    else if (shape.l1 != 1.0)
+      for (double& norm : out) norm /= shape.l1;
+  }
+  // The same where BlockShape::norm_bound will do.
+  void norm_bounds(const double* G, std::vector<double>& out) const {
+    if (shape.kind == BlockKind::sparse) return one_by_one(G, &BlockShape::norm_bound, out);
+    dual_norms(G, out);
   }
 
  private:
@@ -119,7 +135,53 @@ class PenaltyLayout {
   bool grouped_;
   std::vector<std::int64_t> offsets_;
   std::vector<std::int32_t> members_, group_;
-  mutable std::vector<double> sums_;  // per block, while scan() runs
+  mutable std::vector<double> sums_, moved_;  // per block and coordinate, while scan() runs
+
+  void one_by_one(const double* G, double (BlockShape::*norm)(const double*, std::int64_t) const,
+                  std::vector<double>& out) const {
+    out.resize(static_cast<std::size_t>(n_blocks()));
+    std::vector<double> g(largest_);
+    for (std::int64_t b = 0; b < n_blocks(); ++b)
+      out[b] = (shape.*norm)(g.data(), values(b, G, nullptr, 0.0, g.data()));
+  }
+
+  // sums_ = per block the sum of which shape.least_sum(theta) speaks, at (G + step*dG)/omega.
+  void add_terms(const double* G, const double* dG, double step, double theta) const {
+    sums_.assign(static_cast<std::size_t>(n_blocks()), 0.0);
+    if (dG) {
+      moved_.resize(inv_omega.size() * outputs_);
+      for (std::size_t a = 0; a < moved_.size(); ++a) moved_[a] = G[a] + step * dG[a];
+      G = moved_.data();
+    }
+    const double radius = theta * shape.l1;
+    if (shape.kind == BlockKind::euclidean)
+      add_up(G, [](double g) { return g * g; });
+    else if (shape.kind == BlockKind::sparse)
+      add_up(G, [radius](double g) {
+        const double e = std::max(std::fabs(g) - radius, 0.0);
+        return e * e;
+      });
+    else
+      add_up(G, [](double g) { return std::fabs(g); });
+  }
+
+  // The kind of the norm is known here, so that these loops hold nothing but arithmetic.
+  template <class Term>
+  void add_up(const double* G, Term term) const {
+    const auto d = static_cast<std::int64_t>(inv_omega.size()), K = outputs_;
+    const double* scale = inv_omega.data();
+    double* sums = sums_.data();
+    for (std::int64_t j = 0; j < d; ++j, G += K) {
+      const std::int64_t g = grouped_ ? group_[j] : j;
+      if (joint) {
+        double sum = 0.0;
+        for (std::int64_t o = 0; o < K; ++o) sum += term(G[o] * scale[j]);
+        sums[g] += sum;
+      } else {
+        for (std::int64_t o = 0; o < K; ++o) sums[g * K + o] += term(G[o] * scale[j]);
+      }
+    }
+  }
 
  public:
   std::vector<double> inv_omega;

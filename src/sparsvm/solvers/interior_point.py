@@ -40,12 +40,14 @@ class InteriorPoint(Solver):
 
     factor K matrices of size n and one Schur complement, or one matrix of the size of the active
     features where that is cheaper, never one of size n K. Only a working set of features enters
-    them; all features are priced in every iteration with one transposed product, so dual
+    them; all features are priced in every iteration with one transposed product, or, where the
+    dual has moved too little for others to matter, those that may be near their bounds, so dual
     feasibility is never lost. Every iterate is tried with its inactive coordinates at exact zero,
     and it is such a sparse point that must meet the tolerance.
 
     Memory besides the data: 8 (K n² + n·active features + 2 K d) bytes from the side of the
-    samples, 8 (2 n Q + Q² + 2 K d) from that of the features with Q active coefficients.
+    samples, 8 (2 n Q + Q² + 2 K d) from that of the features with Q active coefficients, and a
+    copy of about an eighth of the features where they are dense.
 
     Parameters
     ----------
@@ -227,6 +229,7 @@ def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
         "margins": problem.margins(),
         **penalty_arguments(penalty),
         "kind": kind,
+        "column_norms": problem.column_norms,
         "intercept": problem.fit_intercept,
         "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
         "start_dual": None if start is None else _double(start.dual) / problem.alpha,
