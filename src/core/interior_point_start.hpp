@@ -120,7 +120,8 @@ inline double InteriorPoint::feasible_fraction(double cap) {
     layout_.dual_norms(dG_.data(), norms);
     double largest = 0.0;
     for (const double norm : norms) largest = std::max(largest, norm);
-    return cap * largest > 0.95 ? 0.949 / largest : cap;
+    // Squares may overflow where smaller fractions would not.
+    if (std::isfinite(largest)) return cap * largest > 0.95 ? 0.949 / largest : cap;
   }
   double eps = cap;
   std::vector<double> g(layout_.largest_block());
