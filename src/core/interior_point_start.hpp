@@ -115,17 +115,12 @@ inline void InteriorPoint::warm_free_coefficients() {
 // not on its boundary already strictly inside.
 inline double InteriorPoint::feasible_fraction(double cap) {
   if (quadratic_) return cap;
-  if (!t_.tilt && layout_.shape.kind != BlockKind::sparse) {
-    std::vector<double> norms;
-    layout_.dual_norms(dG_.data(), norms);
-    double largest = 0.0;
-    for (const double norm : norms) largest = std::max(largest, norm);
-    // Squares may overflow where smaller fractions would not.
-    if (std::isfinite(largest)) return cap * largest > 0.95 ? 0.949 / largest : cap;
-  }
   double eps = cap;
-  std::vector<double> g(layout_.largest_block());
+  std::vector<double> g(layout_.largest_block()), norms;
+  // Without a tilt G is zero, and few blocks need more than a look at their dual norms.
+  if (!t_.tilt) layout_.norm_bounds(dG_.data(), norms);
   for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
+    if (!t_.tilt && eps * norms[b] < 0.949) continue;
     const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
     if (size == 0 || layout_.shape.exceeds(g.data(), size, 0.9)) continue;
     while (eps > 0.0) {
