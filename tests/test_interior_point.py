@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 import hinge_cases as cases
 import problems
@@ -260,3 +261,17 @@ def test_what_it_cannot_solve_is_refused_in_a_sentence(monkeypatch):
     with pytest.raises(ValueError, match=rf"with {problem.n} samples \(its limit is 0 GiB"):
         resolve("interior_point", problem, Control())
     assert as_solver("interior_point") == InteriorPoint()
+
+
+# ---------------------------------------------------------------- steps
+
+
+@pytest.mark.parametrize(
+    "kind", ["l1", "l1/l2-blocks-per_class", "l1/linf-blocks-per_class", "l1/l2-rows-joint"]
+)
+def test_centred_directions_take_few_newton_steps(kind):
+    """Without centrality corrections these took 18 and 19."""
+    X, y = load_digits(return_X_y=True)
+    problem = cases.build(X[:150] / 16.0, y[:150], cases.PENALTIES[kind](X.shape[1]))
+    problem = replace(problem, alpha=1.0 / 150)
+    assert solve(problem).n_iter <= 16

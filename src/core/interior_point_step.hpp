@@ -1,4 +1,4 @@
-// One Newton step of the interior point: Mehrotra's predictor and corrector.
+// One Newton step of the interior point: Mehrotra's predictor and corrector, centrality corrections.
 // Member functions of InteriorPoint, declared in interior_point.hpp.
 #pragma once
 
@@ -66,9 +66,17 @@ inline void InteriorPoint::exact_row_sums(const NewtonVector& rhs, NewtonVector&
   }
 }
 
-// Newton direction for complementarity tau; fills dir_, dU_ and the blocks' directions.
-inline void InteriorPoint::direction(double tau, bool corrector) {
-  blocks_.compute_rhs(tau, corrector);
+// The affine or a centring direction, without second-order terms.
+inline void InteriorPoint::plain_direction(double tau, double accuracy) {
+  terms_.assign(Y_.size(), 0.0);
+  blocks_.clear_terms();
+  direction(tau, accuracy);
+}
+
+// Newton direction for complementarity tau and the terms now set; fills dir_, dU_ and the blocks'
+// directions.
+inline void InteriorPoint::direction(double tau, double accuracy) {
+  blocks_.compute_rhs(tau);
   const int m = static_cast<int>(features_.size());
   c_.resize(Y_.size());
   if (m > 0) {
@@ -89,12 +97,10 @@ inline void InteriorPoint::direction(double tau, bool corrector) {
   // A pinned class has no weights.
   std::fill(rhs_.y.begin(), m > 0 ? rhs_.y.begin() + ck(shift_class_) : rhs_.y.end(), 0.0);
   for (std::size_t a = 0; a < Y_.size(); ++a) {
-    c_[a] = tau - U_[a] * Y_[a] - (corrector ? dU_[a] * dir_.y[a] : 0.0);
+    c_[a] = tau - U_[a] * Y_[a] + terms_[a];
     rhs_.y[a] += c_[a] / Y_[a] - rho_[a];
   }
-  // A predictor only tells how far to go and what bends; a residual that passes predict() will do.
-  const bool predictor = tau == 0.0 && !corrector;
-  solve_residual_ = system_.solve(rhs_, dir_, predictor ? kAccurate : NewtonSystem::kRefined);
+  solve_residual_ = system_.solve(rhs_, dir_, accuracy);
   exact_row_sums(rhs_, dir_);
   dU_.resize(Y_.size());
   for (std::size_t a = 0; a < Y_.size(); ++a) dU_[a] = (c_[a] - U_[a] * dir_.y[a]) / Y_[a];
@@ -117,7 +123,8 @@ inline bool InteriorPoint::predict() {
   system_.regularisation = std::max(kMinRegularisation, 1e-2 * system_.regularisation);
   for (;;) {
     if (system_.factor()) {
-      direction(0.0, false);
+      // It only tells how far to go and what bends; a residual that passes will do.
+      plain_direction(0.0, kAccurate);
       if (solve_residual_ <= kAccurate) return true;
       if (system_.give_up_inverses()) continue;
       if (solve_residual_ < best) {
@@ -130,7 +137,7 @@ inline bool InteriorPoint::predict() {
   }
   system_.regularisation = best_level;
   if (!std::isfinite(best) || !system_.factor()) return false;
-  direction(0.0, false);
+  plain_direction(0.0, kAccurate);
   return true;
 }
 
@@ -175,6 +182,59 @@ inline void InteriorPoint::assemble() {
   restore_open(open_before);
 }
 
+// Mehrotra's corrector: the direction with the second-order terms of the affine one.
+inline void InteriorPoint::correct(double tau) {
+  for (std::size_t a = 0; a < Y_.size(); ++a) terms_[a] = -dU_[a] * dir_.y[a];
+  blocks_.second_order_terms();
+  direction(tau, NewtonSystem::kRefined);
+}
+
+// Gondzio's centrality corrections: with the factors at hand, what would leave a neighbourhood of
+// the central path after a longer step is bent back into it. In the middle of a solve, where the
+// cones bend most, this turns steps of one half into ones of nine tenths. Returns the steps.
+inline std::pair<double, double> InteriorPoint::centre(double tau) {
+  auto [ap, ad] = step_lengths();
+  // Open coordinates come with tiny alphas, where the certificate's bounds on rounding need dual
+  // points well inside the ball: shorter steps leave more room. And on longer ones the intercept of
+  // a class without samples, which has no optimum, runs off before the dual is feasible.
+  if (system_.n_open() > 0 || empty_class_) return {ap, ad};
+  // Curvature ties the dual slacks to the weights: their directions belong together.
+  const bool tied = quadratic_ || layout_.shape.quad > 0.0;
+  const double low = kNeighbourhood * tau, high = tau / kNeighbourhood;
+  for (int c = 0; c < kCentrings && std::min(ap, ad) < kLongStep; ++c) {
+    const double longer = std::min(1.0, 1.5 * ap + 0.3), further = std::min(1.0, 1.5 * ad + 0.3);
+    for (std::size_t a = 0; a < Y_.size(); ++a)
+      terms_[a] += PenaltyBlocks::centring_term(
+          (U_[a] + longer * dU_[a]) * (Y_[a] + further * dir_.y[a]), low, high);
+    blocks_.add_centring_terms(longer, further, low, high);
+    saved_dir_ = dir_;
+    saved_dU_ = dU_;
+    blocks_.save_directions();
+    direction(tau, NewtonSystem::kRefined);
+    const auto [p, d] = step_lengths();
+    const bool keep_p = tied ? p + d > ap + ad : p > ap, keep_d = tied ? keep_p : d > ad;
+    restore_directions(!keep_p, !keep_d);
+    const double gain = std::max(p - ap, d - ad);
+    if (keep_p) ap = p;
+    if (keep_d) ad = d;
+    if (gain < kCentringGain) break;
+  }
+  return {ap, ad};
+}
+
+inline void InteriorPoint::restore_directions(bool primal, bool dual) {
+  if (primal) {
+    std::swap(dU_, saved_dU_);
+    std::swap(dir_.xi, saved_dir_.xi);
+    std::swap(dir_.b, saved_dir_.b);
+  }
+  if (dual) {
+    std::swap(dir_.y, saved_dir_.y);
+    std::swap(dir_.z, saved_dir_.z);
+  }
+  blocks_.restore_directions(primal, dual);
+}
+
 inline bool InteriorPoint::iterate(int it) {
   mu_ = average_complementarity();
   blocks_.compute_scaling();
@@ -190,12 +250,11 @@ inline bool InteriorPoint::iterate(int it) {
     after += (Y_[a] + ad * dir_.y[a]) * (U_[a] + ap * dU_[a]);
   after /= static_cast<double>(Y_.size()) + blocks_.degree();
   const double sigma = std::pow(std::clamp(after / mu_, 0.0, 1.0), 3);
-  direction(sigma * mu_, true);
-
-  std::tie(ap, ad) = step_lengths();
+  correct(sigma * mu_);
+  std::tie(ap, ad) = centre(sigma * mu_);
   if (std::min(ap, ad) < kShortStep) {
     // Far off the central path the second-order terms mislead: a plain centring step then.
-    direction(std::max(sigma, 0.5) * mu_, false);
+    plain_direction(std::max(sigma, 0.5) * mu_, NewtonSystem::kRefined);
     std::tie(ap, ad) = step_lengths();
   }
   std::vector<std::int64_t> entering;

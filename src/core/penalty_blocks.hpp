@@ -25,6 +25,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace sparsvm {
@@ -207,14 +208,28 @@ class PenaltyBlocks {
     }
   }
 
-  // Prepares h for complementarity target tau; with `corrector` the second-order terms of the
-  // directions now stored (the affine ones) are included.
-  void compute_rhs(double tau, bool corrector) {
+  // What the right-hand side of complementarity gets besides the target: nothing, or what the
+  // directions now stored (the affine ones) leave in second order.
+  void clear_terms();
+  void second_order_terms();
+  // Adds what would bring the products after hypothetical steps into [low, high].
+  void add_centring_terms(double ap, double ad, double low, double high);
+  static double centring_term(double product, double low, double high) {
+    // Pulling down what is far above would take all of the direction.
+    return product < low ? low - product : product > high ? std::max(high - product, -high) : 0.0;
+  }
+
+  // Keeps the directions; takes the primal or the dual ones back.
+  void save_directions();
+  void restore_directions(bool primal, bool dual);
+
+  // Prepares h for complementarity target tau and the terms now set.
+  void compute_rhs(double tau) {
     for (Block& b : blocks_) {
       if (b.has_pairs())
         for (std::int64_t c = b.begin; c < b.end; ++c) {
-          c1_[c] = tau - x1_[c] * z1_[c] - (corrector ? dx1_[c] * dz1_[c] : 0.0);
-          c2_[c] = tau - x2_[c] * z2_[c] - (corrector ? dx2_[c] * dz2_[c] : 0.0);
+          c1_[c] = tau - x1_[c] * z1_[c] + term1_[c];
+          c2_[c] = tau - x2_[c] * z2_[c] + term2_[c];
         }
       switch (b.shape.kind) {
         case BlockKind::absolute: {
@@ -224,11 +239,11 @@ class PenaltyBlocks {
         }
         case BlockKind::maximum: rhs_maximum(b); break;
         case BlockKind::euclidean:
-          rhs_cone(b, tau, corrector);
+          rhs_cone(b, tau);
           for (std::int64_t c = b.begin; c < b.end; ++c) h[c] = a2_[c];
           break;
         case BlockKind::sparse:
-          rhs_cone(b, tau, corrector);
+          rhs_cone(b, tau);
           rhs_sparse(b);
           break;
       }
@@ -405,6 +420,8 @@ class PenaltyBlocks {
     BlockShape shape;
     std::int64_t begin = 0, end = 0;
     double t = 0.0, dt = 0.0, ht = 0.0, kappa = 0.0, eta2 = 0.0, w0 = 0.0;
+    // Scaled directions, scaled point and terms of a cone: their radial parts.
+    double dx0 = 0.0, ds0 = 0.0, l0 = 0.0, term0 = 0.0, saved_dt = 0.0;
     bool has_pairs() const { return shape.kind != BlockKind::euclidean; }
     bool has_cone() const {
       return shape.kind == BlockKind::euclidean || shape.kind == BlockKind::sparse;
@@ -415,6 +432,11 @@ class PenaltyBlocks {
   // targets; a1, a2: right-hand sides of the pair and cone parts; w1: vector part of the NT scaling
   // point.
   std::vector<double> v_, dv_, x1_, x2_, z1_, z2_, dx1_, dx2_, dz1_, dz2_, c1_, c2_, a1_, a2_, w1_;
+  // Terms of the pairs and the vector parts of those of the cones; scaled point and directions.
+  std::vector<double> term1_, term2_, term_, l_, sdx_, sds_;
+  struct {
+    std::vector<double> w, x1, x2, v, z1, z2;
+  } saved_;
 
   double pair_scaling(std::int64_t c) const { return x1_[c] / z1_[c] + x2_[c] / z2_[c]; }
   void pair_directions(std::int64_t c, double dz) {
@@ -454,9 +476,10 @@ class PenaltyBlocks {
     }
     return b.ht - 2.0 * b.w0 * along / (1.0 + 2.0 * ss);
   }
-  std::array<std::vector<double>*, 21> arrays() {
-    return {&w,   &delta, &vec,  &h,    &dw,   &shift, &v_,  &dv_, &x1_, &x2_, &z1_,
-            &z2_, &dx1_,  &dx2_, &dz1_, &dz2_, &c1_,   &c2_, &a1_, &a2_, &w1_};
+  std::array<std::vector<double>*, 27> arrays() {
+    return {&w,   &delta, &vec, &h,    &dw,   &shift, &v_,     &dv_,    &x1_,
+            &x2_, &z1_,   &z2_, &dx1_, &dx2_, &dz1_,  &dz2_,   &c1_,    &c2_,
+            &a1_, &a2_,   &w1_, &l_,   &sdx_, &sds_,  &term1_, &term2_, &term_};
   }
   static void zero(const Block& b, std::vector<double>& out) {
     for (std::int64_t c = b.begin; c < b.end; ++c) out[c] = 0.0;
@@ -471,7 +494,9 @@ class PenaltyBlocks {
   void scale_cone(Block& b);
   void scale_sparse(Block& b);
   void rhs_maximum(Block& b);
-  void rhs_cone(Block& b, double tau, bool corrector);
+  void rhs_cone(Block& b, double tau);
+  void scale_directions(Block& b);
+  void add_cone_centring(Block& b, double ap, double ad, double low, double high);
   void rhs_sparse(Block& b);
   void split_direction(Block& b, const double* dg);
   static double cone_step(double t, double dt, const double* w, const double* dw,
@@ -481,3 +506,4 @@ class PenaltyBlocks {
 }  // namespace sparsvm
 
 #include "penalty_blocks_impl.hpp"
+#include "penalty_blocks_terms.hpp"

@@ -218,34 +218,22 @@ inline void PenaltyBlocks::rhs_maximum(Block& b) {
     h[c] = (c2_[c] / x2_[c] - c1_[c] / x1_[c]) * delta[c] + vec[c] * b.ht;
 }
 
-// T q = -x + T (lambda^-1 o (tau e - second-order terms)), with lambda = T s = T^-1 x.
-inline void PenaltyBlocks::rhs_cone(Block& b, double tau, bool corrector) {
+// T q = -x + T (lambda^-1 o (tau e + terms)), with lambda = T s = T^-1 x.
+inline void PenaltyBlocks::rhs_cone(Block& b, double tau) {
   const double eta = std::sqrt(b.eta2), radius = b.shape.l2, w0 = b.w0;
-  const double w1v = dot_w1(b, v_), w1dv = corrector ? dot_w1(b, dv_) : 0.0,
-               w1dw = corrector ? dot_w1(b, dw) : 0.0;
-  const double l0 = eta * (w0 * radius + w1v);
-  const double xs0 = corrector ? (w0 * b.dt - w1dw) / eta : 0.0, ss0 = eta * w1dv;
-  double r0 = tau, l1r1 = 0.0, ll = 0.0;
+  const double w1v = dot_w1(b, v_), r0 = tau + b.term0;
+  const double l0 = b.l0 = eta * (w0 * radius + w1v);
+  double l1r1 = 0.0, ll = 0.0;
   for (std::int64_t c = b.begin; c < b.end; ++c) {
-    const double l1 = eta * (w1_[c] * radius + v_[c] + w1_[c] * w1v / (1.0 + w0));
-    double r1 = 0.0;
-    if (corrector) {
-      const double xs = (dw[c] - w1_[c] * b.dt + w1_[c] * w1dw / (1.0 + w0)) / eta;
-      const double ss = eta * (dv_[c] + w1_[c] * w1dv / (1.0 + w0));
-      r0 -= xs * ss;
-      r1 = -(xs0 * ss + ss0 * xs);
-    }
-    ll += l1 * l1;
-    l1r1 += l1 * r1;
-    a1_[c] = l1;
-    a2_[c] = r1;
+    l_[c] = eta * (w1_[c] * radius + v_[c] + w1_[c] * w1v / (1.0 + w0));
+    ll += l_[c] * l_[c];
+    l1r1 += l_[c] * term_[c];
   }
-  r0 -= xs0 * ss0;
   const double nl = std::sqrt(ll), det = std::max((l0 - nl) * (l0 + nl), 1e-32 * l0 * l0);
   const double q0 = (l0 * r0 - l1r1) / det;
   double w1q = 0.0;
   for (std::int64_t c = b.begin; c < b.end; ++c) {
-    a2_[c] = (a2_[c] - q0 * a1_[c]) / l0;
+    a2_[c] = (term_[c] - q0 * l_[c]) / l0;
     w1q += w1_[c] * a2_[c];
   }
   b.ht = eta * (w0 * q0 + w1q) - b.t;
