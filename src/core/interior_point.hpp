@@ -114,10 +114,11 @@ class InteriorPoint {
  private:
   static constexpr double kStepFraction = 0.985;  // of the way to the boundary
   static constexpr double kNextStep = 1.5;        // how much farther than a limited step one looks
+  static constexpr double kNextShare = 0.2;       // of the working set that enters at once, at most
   static constexpr double kShortStep = 0.1;       // a step this short is replaced by a centring one
   // Centrality corrections per step, each a solve with the factors. Without them most fits took a
-  // sixth more time, with two about the same.
-  static constexpr int kCentrings = 3;
+  // sixth more time, with two about the same. With few samples the factors are not what costs.
+  static constexpr int kCentrings = 3, kManySamples = 64;
   static constexpr double kLongStep = 0.9;       // steps that need no centring
   static constexpr double kCentringGain = 0.05;  // of a step length, for which one more is tried
   static constexpr double kNeighbourhood = 0.1;  // least product that is not centred, in targets
@@ -239,6 +240,7 @@ class InteriorPoint {
   double limit_by_outsiders(double ad, double near, std::vector<std::int64_t>& entering);
   template <class Visit>
   void scan_outsiders(double step, double theta, Visit visit) const;
+  void collect_next(double rest, double lost, std::vector<std::int64_t>& entering);
   void collect_near(double threshold, bool listed, std::vector<std::int64_t>& entering);
 
   // interior_point_values.hpp

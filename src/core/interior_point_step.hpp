@@ -201,7 +201,8 @@ inline std::pair<double, double> InteriorPoint::centre(double tau) {
   // Curvature ties the dual slacks to the weights: their directions belong together.
   const bool tied = quadratic_ || layout_.shape.quad > 0.0;
   const double low = kNeighbourhood * tau, high = tau / kNeighbourhood;
-  for (int c = 0; c < kCentrings && std::min(ap, ad) < kLongStep; ++c) {
+  const int most = n_ < kManySamples ? 1 : kCentrings;
+  for (int c = 0; c < most && std::min(ap, ad) < kLongStep; ++c) {
     const double longer = std::min(1.0, 1.5 * ap + 0.3), further = std::min(1.0, 1.5 * ad + 0.3);
     for (std::size_t a = 0; a < Y_.size(); ++a)
       terms_[a] += PenaltyBlocks::centring_term(
@@ -271,6 +272,7 @@ inline bool InteriorPoint::iterate(int it) {
   mu_ = average_complementarity();
   if (!quadratic_ && !polishing_) {
     collect_near(near, ad == full, entering);
+    if (blocked_ && !layout_.joint) collect_next(full - ad, 1.0 - ad / full, entering);
     add_blocks(entering);
     const std::size_t first = ck(shift_class_);
     watched_.choose(G_.data(), Y_.data() + first, dir_.y.data() + first, ad);
