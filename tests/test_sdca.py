@@ -228,8 +228,8 @@ def test_best_dual_of_many_classes_is_kept_without_its_zeros():
     watch = Watch(problem, None, anyway=False)
     for share in (0.05, 0.9):
         dual = np.where(rng.random((60, 12)) < share, rng.random((60, 12)), 0.0)
-        watch._dual = Packed(dual.copy())
-        assert watch._dual.nbytes <= 8 * dual.size * min(1.25 * share + 0.1, 1.0)
+        watch.packed_dual = Packed(dual.copy())
+        assert watch.packed_dual.nbytes <= 8 * dual.size * min(1.25 * share + 0.1, 1.0)
         np.testing.assert_array_equal(watch.dual, dual)
 
 

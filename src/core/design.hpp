@@ -199,6 +199,8 @@ class Design {
 
   /// Bytes held besides the caller's arrays and the row index.
   virtual int64_t companion_bytes() const { return 0; }
+  /// Bytes of the caller's values and indices.
+  virtual int64_t data_bytes() const = 0;
 
  protected:
   RowMap row_map() const { return {rows_ ? rows_->data() : nullptr, n_}; }

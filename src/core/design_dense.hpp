@@ -31,6 +31,9 @@ class DenseDesign final : public Design {
   }
 
   int64_t companion_bytes() const override { return kept_.peek() ? n() * d() * 8 : 0; }
+  int64_t data_bytes() const override {
+    return stored_rows_ * d() * static_cast<int64_t>(sizeof(T));
+  }
 
   void gather_columns(const int32_t* features, int64_t m, double* out) const override {
     const RowMap rows = row_map();

@@ -141,6 +141,10 @@ class SparseDesign final : public Design {
     const auto* by_row = row_copy_.peek();
     return (by_column ? by_column->bytes() : 0) + (by_row ? by_row->bytes() : 0);
   }
+  int64_t data_bytes() const override {
+    return given_.indptr[by_columns_ ? d() : stored_rows_] *
+           static_cast<int64_t>(sizeof(T) + sizeof(int32_t));
+  }
 
   void gather_columns(const int32_t* features, int64_t m, double* out) const override {
     const Compressed<T> columns = by_column();

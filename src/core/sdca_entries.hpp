@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pages.hpp"
 #include "prox.hpp"
 #include "sdca_kernels.hpp"
 #include "sdca_rows.hpp"
@@ -108,8 +109,8 @@ class EntryRows {
   int64_t classes_;
   std::vector<int64_t> start_;  // of every sample
   std::vector<int32_t> first_;  // of every sample and class, from the sample's start
-  std::vector<T> x_;
-  std::vector<int32_t> index_;
+  Pages<T> x_;
+  Pages<int32_t> index_;
   std::vector<int64_t> by_feature_;  // while the rows are made: entries of every feature
   std::vector<int32_t> class_, entry_;
 };

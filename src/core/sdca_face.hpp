@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "pages.hpp"
@@ -41,7 +42,7 @@ class SdcaFace {
     features_.refresh();
     collect(rows, dual, intercept);
     if (sample_.empty()) return 0;
-    const int64_t products = solve(poll);
+    const int64_t products = solve(rows, poll);
     follow(rows, dual, intercept);
     log_damping_ += std::log(damping_), ++steps_;
     return products;
@@ -70,6 +71,10 @@ class SdcaFace {
   static constexpr double accuracy = 0.1;  // of the linear equation, in the preconditioned norm
   // The damping grows where steps are cut and falls where they are not.
   static constexpr double least_damping = 1e-8, most_damping = 1.0;
+
+  // Entries of the features in use are copied as long as that takes no more than a quarter of the
+  // data or so many bytes; otherwise they are picked from the rows for every product.
+  static constexpr int64_t small_copy = int64_t{1} << 21;
 
   /// Samples with several classes, their gradients, their entries among the features in use.
   template <typename Rows>
@@ -102,23 +107,28 @@ class SdcaFace {
   /// For just as much as there is: arrays that grow as they are filled would take twice the memory.
   template <typename Rows>
   void make_room(Rows& rows, const Pages<double>& dual) {
-    std::size_t samples = 0, duals = 0, entries = 0;
+    std::size_t samples = 0, duals = 0, entries = 0, longest = 0;
     for (int64_t i = 0; i < problem_.design->n(); ++i) {
       const int64_t count = shares(dual, i);
       if (count == 0) continue;
       const auto row = rows(i);
       entries += static_cast<std::size_t>(std::count_if(row.index, row.index + row.count,
                                                         [&](int32_t j) { return place_[j] >= 0; }));
+      longest = std::max(longest, static_cast<std::size_t>(row.count));
       duals += static_cast<std::size_t>(count);
       ++samples;
     }
+    // Given up first: growing would hold the old and the new one at once.
     const auto empty = [](std::size_t count, auto&... lists) {
-      ((lists.clear(), lists.reserve(count)), ...);
+      ((lists = std::remove_cvref_t<decltype(lists)>(), lists.reserve(count)), ...);
     };
     empty(samples, sample_, weight_);
     empty(samples + 1, first_, row_first_);
     empty(duals, class_, base_, residual_);
-    empty(entries, x_, index_);
+    const auto bytes = static_cast<int64_t>(entries * (sizeof(double) + sizeof(int32_t)));
+    copied_ = bytes <= std::max(small_copy, problem_.design->data_bytes() / 4);
+    empty(copied_ ? entries : 0, x_, index_);
+    picked_x_.resize(longest), picked_index_.resize(longest);
     first_.push_back(0), row_first_.push_back(0);
   }
 
@@ -140,16 +150,35 @@ class SdcaFace {
     first_.push_back(std::ssize(class_));
     center(residual_, std::ssize(sample_) - 1);
     double curvature = sigma_b_;
+    const SampleRow<double> own = pick(row);
+    for (int64_t e = 0; e < own.count; ++e)
+      curvature += own.x[e] * own.x[e] *
+                   sdca_mean_slope(features_.map(), features_.row(alive_[own.index[e]]), outputs_);
+    weight_.push_back(curvature > 0.0 ? 1.0 / curvature : 1.0);
+    if (copied_) {
+      x_.insert(x_.end(), own.x, own.x + own.count);
+      index_.insert(index_.end(), own.index, own.index + own.count);
+    }
+    row_first_.push_back(std::ssize(index_));
+  }
+
+  /// The entries of features in use, numbered among those; valid until the next call.
+  template <typename Row>
+  SampleRow<double> pick(const Row& row) {
+    int64_t count = 0;
     for (int64_t e = 0; e < row.count; ++e) {
       const int32_t a = place_[row.index[e]];
-      if (a < 0) continue;
-      const double x = static_cast<double>(row.x[e]);
-      x_.push_back(x);
-      index_.push_back(a);
-      curvature += x * x * sdca_mean_slope(features_.map(), features_.row(row.index[e]), outputs_);
+      picked_x_[count] = static_cast<double>(row.x[e]);
+      picked_index_[count] = a;
+      count += a >= 0;
     }
-    weight_.push_back(curvature > 0.0 ? 1.0 / curvature : 1.0);
-    row_first_.push_back(std::ssize(index_));
+    return {picked_x_.data(), picked_index_.data(), count};
+  }
+  template <typename Rows>
+  SampleRow<double> entries(Rows& rows, int64_t s) {
+    if (!copied_) return pick(rows(sample_[s]));
+    const int64_t r = row_first_[s];
+    return {x_.data() + r, index_.data() + r, row_first_[s + 1] - r};
   }
 
   /// Directions within a simplex sum to zero.
@@ -162,24 +191,24 @@ class SdcaFace {
   }
 
   /// image = (δM − D'') search, M being the preconditioner.
-  void apply() {
+  template <typename Rows>
+  void apply(Rows& rows) {
     std::fill(pull_.begin(), pull_.end(), 0.0);
     std::fill(sums_.begin(), sums_.end(), 0.0);
     for (int64_t s = 0; s < std::ssize(sample_); ++s) {
-      const int64_t r = row_first_[s], c = first_[s];
-      kernels::subtract_scaled_rows(pull_.data(), outputs_, nullptr, x_.data() + r,
-                                    index_.data() + r, row_first_[s + 1] - r, search_.data() + c,
-                                    class_.data() + c, first_[s + 1] - c);
+      const int64_t c = first_[s];
+      const SampleRow<double> row = entries(rows, s);
+      kernels::subtract_scaled_rows(pull_.data(), outputs_, nullptr, row.x, row.index, row.count,
+                                    search_.data() + c, class_.data() + c, first_[s + 1] - c);
       for (int64_t e = c; e < first_[s + 1]; ++e) sums_[class_[e]] -= sigma_b_ * search_[e];
     }
     for (std::size_t a = 0; a < alive_.size(); ++a)
       sdca_slope(features_.map(), features_.row(alive_[a]), outputs_,
                  pull_.data() + static_cast<int64_t>(a) * outputs_);
     for (int64_t s = 0; s < std::ssize(sample_); ++s) {
-      const int64_t r = row_first_[s];
+      const SampleRow<double> row = entries(rows, s);
       std::copy(sums_.begin(), sums_.end(), scores_.begin());
-      kernels::add_scaled_rows(pull_.data(), outputs_, index_.data() + r, x_.data() + r,
-                               row_first_[s + 1] - r, scores_.data());
+      kernels::add_scaled_rows(pull_.data(), outputs_, row.index, row.x, row.count, scores_.data());
       for (int64_t e = first_[s]; e < first_[s + 1]; ++e)
         image_[e] = damping_ / weight_[s] * search_[e] - scores_[class_[e]];
       center(image_, s);
@@ -198,8 +227,8 @@ class SdcaFace {
   }
 
   /// Conjugate gradients for the damped Newton step; returns the products taken.
-  template <typename Poll>
-  int64_t solve(Poll poll) {
+  template <typename Rows, typename Poll>
+  int64_t solve(Rows& rows, Poll poll) {
     gradient_ = residual_;
     step_.assign(class_.size(), 0.0);
     search_.assign(class_.size(), 0.0);
@@ -211,7 +240,7 @@ class SdcaFace {
       for (int64_t s = 0; s < std::ssize(sample_); ++s)
         for (int64_t e = first_[s]; e < first_[s + 1]; ++e)
           search_[e] = weight_[s] * residual_[e] + ratio * search_[e];
-      apply();
+      apply(rows);
       poll();
       const double length = size / product(search_, image_, false);
       if (!std::isfinite(length)) return turn;  // nothing left but rounding
@@ -301,7 +330,10 @@ class SdcaFace {
   Pages<int32_t> alive_, place_;  // features in use, and their numbers among those
   Pages<int32_t> sample_, class_, index_;
   Pages<int64_t> first_, row_first_;  // of every sample: its classes, its entries
+  bool copied_ = true;                // entries; otherwise they are picked when asked for
   Pages<double> x_, weight_;          // entries; preconditioner of every sample
+  std::vector<double> picked_x_;      // of one sample
+  std::vector<int32_t> picked_index_;
   Pages<double> base_, gradient_, residual_, step_, search_, image_;  // by sample and class
   Pages<double> pull_;
   std::vector<double> sums_, scores_;

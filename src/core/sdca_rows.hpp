@@ -34,7 +34,7 @@ void prefetch_row(const T* x, const int32_t* index, int64_t count) {
 ///
 /// All features of a sparse design are read where they are. Of some of them only the places within
 /// the rows are held, in a third of the memory of a copy, and a row is put together when it is asked
-/// for. Dense data that are mostly zero are copied in compressed form; dense rows are read in place
+/// for; where they have most of the entries, every entry is asked whether it is theirs. Dense data that are mostly zero are copied in compressed form; dense rows are read in place
 /// through a small buffer.
 template <typename T>
 class SampleRows {
@@ -58,7 +58,7 @@ class SampleRows {
   void prefetch(int64_t i) const {
     if (!view_.indptr) return;
     const int64_t r = view_.rows(i), first = view_.indptr[r];
-    if (restricted()) {
+    if (restricted() && place_.empty()) {
       for (int64_t e = starts_[i]; e < starts_[i + 1] && !small_.empty(); e += 16)
         SPARSVM_PREFETCH(&small_[e]);
       for (int64_t e = first; e < view_.indptr[r + 1]; e += 8) SPARSVM_PREFETCH(values() + e);
@@ -75,6 +75,7 @@ class SampleRows {
     }
     const int64_t r = view_.rows(i), first = view_.indptr ? view_.indptr[r] : 0;
     if (!view_.indptr) return {nullptr, nullptr, 0};
+    if (!place_.empty()) return picked(i);
     if (restricted()) return small_.empty() ? put_together(i, large_) : put_together(i, small_);
     return {values() + first, view_.indices + first, view_.indptr[r + 1] - first};
   }
@@ -112,7 +113,7 @@ class SampleRows {
     view_.indptr = indptr_.data();
   }
 
-  bool restricted() const { return !starts_.empty(); }
+  bool restricted() const { return !starts_.empty() || !place_.empty(); }
 
   /// Find the entries of the features in every row.
   void restrict_sparse() {
@@ -121,28 +122,25 @@ class SampleRows {
       place[static_cast<std::size_t>(features_[k])] = static_cast<int32_t>(k);
     }
     starts_.assign(static_cast<std::size_t>(n_) + 1, 0);
-    int64_t longest = 0;
+    int64_t longest = 0, entries = 0;
     for (int64_t i = 0; i < n_; ++i) {
       const int64_t r = view_.rows(i);
       int64_t kept = 0;
       for (int64_t e = view_.indptr[r]; e < view_.indptr[r + 1]; ++e)
         kept += place[view_.indices[e]] >= 0;
       starts_[i + 1] = starts_[i] + kept;
-      longest = std::max(longest, kept);
+      longest = std::max(longest, view_.indptr[r + 1] - view_.indptr[r]);
+      entries += view_.indptr[r + 1] - view_.indptr[r];
     }
-    const bool small = std::max(longest_row(), std::ssize(features_)) <= 65536;
-    small ? keep(place, small_) : keep(place, large_);
     row_.resize(static_cast<std::size_t>(longest));
     slots_.resize(static_cast<std::size_t>(longest));
-  }
-
-  int64_t longest_row() const {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < n_; ++i) {
-      const int64_t r = view_.rows(i);
-      longest = std::max(longest, view_.indptr[r + 1] - view_.indptr[r]);
+    if (2 * starts_[n_] > entries) {
+      place_ = std::move(place);
+      starts_ = std::vector<int64_t>();
+      return;
     }
-    return longest;
+    const bool small = std::max(longest, std::ssize(features_)) <= 65536;
+    small ? keep(place, small_) : keep(place, large_);
   }
 
   template <typename Number>
@@ -170,17 +168,36 @@ class SampleRows {
     return {row_.data(), slots_.data(), count};
   }
 
+  SampleRow<T> picked(int64_t i) {
+    const int64_t r = view_.rows(i), last = view_.indptr[r + 1];
+    int64_t count = 0;
+    for (int64_t e = view_.indptr[r]; e < last; ++e) {
+      const int32_t k = place_[view_.indices[e]];
+      row_[count] = values()[e];
+      slots_[count] = k;
+      count += k >= 0;
+    }
+    return {row_.data(), slots_.data(), count};
+  }
+
+  /// Counted first: lists that grow take up to three times the memory of what they hold.
   void compress_dense() {
     std::vector<double> row(features_.size());
-    indptr_.assign(1, 0);
+    indptr_.assign(static_cast<std::size_t>(n_) + 1, 0);
     for (int64_t i = 0; i < n_; ++i) {
       design_.sample(i, features_.data(), std::ssize(features_), row.data());
+      indptr_[i + 1] = indptr_[i] + std::ssize(row) - std::count(row.begin(), row.end(), 0.0);
+    }
+    values_.resize(static_cast<std::size_t>(indptr_[n_]));
+    indices_.resize(values_.size());
+    for (int64_t i = 0; i < n_; ++i) {
+      design_.sample(i, features_.data(), std::ssize(features_), row.data());
+      int64_t e = indptr_[i];
       for (std::size_t k = 0; k < row.size(); ++k) {
         if (row[k] == 0.0) continue;
-        values_.push_back(static_cast<T>(row[k]));
-        indices_.push_back(static_cast<int32_t>(k));
+        values_[e] = static_cast<T>(row[k]);
+        indices_[e++] = static_cast<int32_t>(k);
       }
-      indptr_.push_back(std::ssize(values_));
     }
     use_copy();
   }
@@ -189,13 +206,15 @@ class SampleRows {
   const std::vector<int32_t>& features_;
   int64_t n_;
   StoredRows view_;
-  std::vector<T> values_;
-  std::vector<int32_t> indices_, identity_;
+  Pages<T> values_;
+  Pages<int32_t> indices_;
+  std::vector<int32_t> identity_;
   std::vector<int64_t> indptr_;
   std::vector<double> buffer_;
   std::vector<int64_t> starts_;  // of every sample among what is kept
   Pages<Kept<std::uint16_t>> small_;
   Pages<Kept<std::uint32_t>> large_;
+  std::vector<int32_t> place_;  // local numbers of all features, where that is asked instead
   std::vector<T> row_;
   std::vector<int32_t> slots_;
 };

@@ -129,10 +129,12 @@ class PenaltyTerms:
     def _starts(self) -> NDArray[np.intp]:
         return np.concatenate([[0], np.cumsum(self._sizes)[:-1]]).astype(np.intp)
 
-    @property
+    @cached_property
     def largest_group(self) -> int:
         """Number of coefficients in the largest group (of one output when per_class)."""
-        return int(self._sizes.max(initial=1))
+        # Not by the sizes of all groups in all outputs, which may be as many as coefficients.
+        features = int(np.bincount(self.groups).max(initial=0))
+        return max(features * (1 if self.per_class else self.n_outputs), 1)
 
     def _flatten(self, matrix: Floats) -> Floats:
         if self.per_class:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsvm.columns import Columns
+from sparsvm.columns import Columns, columns_in_use, few
 from sparsvm.losses import Floats, Labels, Loss, SmoothLoss
 from sparsvm.penalty_terms import PenaltyTerms
 from sparsvm.rows import row_blocks, row_max, row_sum
@@ -232,7 +232,8 @@ class Problem:
         """Return the columns of W in use if they are few of many, otherwise W itself."""
         if isinstance(W, Columns) or not self.design.is_sparse:
             return W
-        return Columns.of(W) if 4 * np.count_nonzero(W.any(axis=0)) <= self.d else W
+        used = columns_in_use(W)
+        return Columns(used.astype(np.int32), W[:, used], self.d) if few(used.size, self.d) else W
 
     def _penalty_value(self, W: Floats | Columns) -> float:
         columns = W if isinstance(W, Columns) else Columns.all_of(W)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsvm.columns import Columns, few
 from sparsvm.losses import Floats
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class Solution:
     def certify(
         cls,
         problem: Problem,
-        coef: Floats,
+        coef: Floats | Columns,
         intercept: Floats,
         dual: Floats | None,
         *,
@@ -185,9 +186,13 @@ class Solution:
         problem is not convex: the criticality in place of the gap), otherwise ``status_if_not``.
         With ``overwrite_dual`` the given array may become the solution's.
         """
+        if isinstance(coef, Columns) and not few(coef.used.size, coef.d):
+            # To the last digit what the certificate of the whole matrix says.
+            coef = coef.dense()
         proof = problem.certificate(coef, intercept, dual, overwrite_dual)
         return cls(
-            coef=coef,
+            # All coefficients only now: many of them take as much memory as the certificate did.
+            coef=coef.dense() if isinstance(coef, Columns) else coef,
             intercept=intercept,
             dual=proof.dual,
             objective=proof.objective,

@@ -103,8 +103,9 @@ class PenalisedClassifier(SparseLinearClassifier):
 
     def _store_solution(self, data: TrainingSet, solution: Any) -> None:
         self.classes_ = data.classes
-        # A copy in which the pages of features that nobody uses take no memory, either.
-        self.coef_ = Columns.of(solution.coef).dense().astype(data.dtype, copy=False)
+        # Shared: of many features and classes a second matrix takes as much as half of the data.
+        same = solution.coef.dtype == data.dtype
+        self.coef_ = solution.coef if same else Columns.of(solution.coef).dense(data.dtype)
         self.intercept_ = solution.intercept.astype(data.dtype)
         self.objective_ = float(solution.objective)
         self.dual_gap_ = float(solution.relative_gap)

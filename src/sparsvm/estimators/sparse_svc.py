@@ -86,7 +86,7 @@ class SparseSVC(PenalisedClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
-        Weights, in the floating-point type of the data.
+        Weights, in the floating-point type of the data; ``result_.coef`` itself in float64.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Intercepts; they sum to zero for more than two classes, except with one-vs-rest.
     classes_ : ndarray of shape (n_classes,)

@@ -101,12 +101,14 @@ class SDCA(Solver):
             best = _BestUsed(problem, method, look=start is not None or not margins)
             stalled = self._iterate(method, best, control.tol, limit)
             n_iter, history = method.sweeps, History(**method.history())
-            point = best.coef, best.intercept, best.dual
+            columns, intercept, dual = best.columns, best.intercept, best.packed_dual
             # Their arrays of all samples and classes are not needed for the certificate.
             del method, best
             return Solution.certify(
                 problem,
-                *point,
+                columns if problem.design.is_sparse else columns.dense(),
+                intercept,
+                dual.unpacked(),
                 tol=control.tol,
                 n_iter=n_iter,
                 seconds=time.perf_counter() - began,

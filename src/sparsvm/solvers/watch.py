@@ -30,8 +30,8 @@ class Watch:
     """
 
     intercept: Floats
-    _columns: Columns
-    _dual: Packed
+    columns: Columns
+    packed_dual: Packed
 
     def __init__(self, problem: Problem, report: Callback | None, anyway: bool) -> None:
         self.problem = problem
@@ -71,7 +71,7 @@ class Watch:
 
     def record(self, iteration: int) -> None:
         """Append the best points to the history."""
-        nonzeros = int(np.count_nonzero(self._columns.values))
+        nonzeros = int(np.count_nonzero(self.columns.values))
         record = (iteration, self.seconds(), self.objective, self.gap, nonzeros)
         self.records.append(record)
         if self.report is not None and record[1] >= self.reported + 0.2:
@@ -101,23 +101,23 @@ class Watch:
         proof = self.problem.certificate(coef, intercept, dual, overwrite_dual)
         if anyway or proof.objective < self.objective:
             # Only what is not zero is held while the solver goes on.
-            self._columns = coef if isinstance(coef, Columns) else Columns.of(coef)
+            self.columns = coef if isinstance(coef, Columns) else Columns.of(coef)
             self.intercept = intercept
             self.objective, self.floor = proof.objective, proof.floor
         if anyway or proof.dual_objective > self.bound:
-            self._dual = Packed(proof.dual)
+            self.packed_dual = Packed(proof.dual)
             self.bound = proof.dual_objective
         return proof
 
     @property
     def coef(self) -> Floats:
         """The best coefficients, shape (n_outputs, d)."""
-        return self._columns.dense()
+        return self.columns.dense()
 
     @property
     def dual(self) -> Floats:
         """The best dual point, shape (n, K)."""
-        return self._dual.unpacked()
+        return self.packed_dual.unpacked()
 
     def history(self) -> History:
         """Return all records."""
