@@ -5,6 +5,8 @@ dual the relative gap is at most 1e-6 on at least 97 % of the problems (oracles 
 problems less accurately than that), and never is the optimum outside [dual, primal].
 """
 
+import functools
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -18,7 +20,7 @@ from sparsvm.dc import tangent
 from sparsvm.design import make_design
 from sparsvm.dual_slope import largest_slope, slope
 from sparsvm.losses import Hinge, Ramp
-from sparsvm.penalties import L1, L2, CappedL1, as_penalty
+from sparsvm.penalties import L1, L2, CappedL1, GroupL2, GroupLinf, as_penalty
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, History, Solution
 
@@ -440,3 +442,39 @@ def test_a_rare_feature_beyond_the_dual_ball_costs_its_samples_only(kind):
     worse = all_scaled.certificate(*zero, dual).dual_objective
     assert worse < 0.97 * better
     assert better <= optimum * (1 + 1e-9)
+
+
+GROUPED = [
+    L1,
+    GroupL2,
+    GroupLinf,
+    functools.partial(GroupL2, groups=3),
+    functools.partial(GroupLinf, groups=4, per_class=True),
+]
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("scale", [1.0, 1e152])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("penalty", GROUPED)
+def test_the_slope_of_dense_data_is_that_of_numpy(penalty, n_classes, scale):
+    """Also where the squares of the slope overflow."""
+    rng = np.random.default_rng(n_classes)
+    n, d = 9, 23
+    weights = rng.uniform(0.5, 2.0, d)
+    weights[[0, 7]] = 0.0
+    problem = Problem(
+        design=make_design(scale * rng.standard_normal((n, d))),
+        y=rng.integers(0, n_classes, n).astype(np.int32),
+        mass=np.full(n, 1.0 / n),
+        cost=Hinge().cost_matrix(n_classes),
+        n_classes=n_classes,
+        alpha=1e-3,
+        loss=Hinge(),
+        penalty=penalty(weights=weights).resolve(d, 1 if n_classes == 2 else n_classes, None),
+    )
+    flows = rng.uniform(size=(n, n_classes))
+    G, error = slope(problem, flows)
+    expected = problem.penalty.dual_norm(np.abs(G) + error)
+    assert np.isfinite(expected)
+    assert largest_slope(problem, flows) == pytest.approx(expected, rel=1e-13)

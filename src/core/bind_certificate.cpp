@@ -11,6 +11,7 @@
 #include "arrays.hpp"
 #include "design_sparse.hpp"
 #include "feature_norms.hpp"
+#include "largest_dual_norm.hpp"
 #include "module.hpp"
 #include "packed_entries.hpp"
 #include "pages.hpp"
@@ -47,6 +48,29 @@ Output::Vector feature_norms(const Design& design, const Matrix& Y, double scale
   return out.vector();
 }
 
+double largest_norm(const Design& design, const Matrix& Y, double scale, const Vector& error,
+                    const Vector& column_norms, const std::string& kind, double l1_ratio,
+                    const Input<int32_t, 1>& groups, int64_t n_groups, bool per_class,
+                    const Vector& omega) {
+  const char* features = "the design's number of features is";
+  check_size("Y has", rows(Y), "the design's number of samples is", design.n());
+  check_size("error has", length(error), "the number of outputs is", columns(Y));
+  check_size("column_norms has", length(column_norms), features, design.d());
+  check_size("omega has", length(omega), features, design.d());
+  check_size("groups has", length(groups), features, design.d());
+  for (int64_t j = 0; j < length(groups); ++j)
+    if (groups.data()[j] < 0 || groups.data()[j] >= n_groups)
+      throw std::invalid_argument("groups[" + std::to_string(j) + "] is " +
+                                  std::to_string(groups.data()[j]) + " but there are " +
+                                  std::to_string(n_groups) + " groups.");
+  load_blas();
+  nb::gil_scoped_release released;
+  const PenaltyLayout layout(penalty_kind(kind), l1_ratio, groups.data(), n_groups, per_class,
+                             omega.data(), design.d(), columns(Y));
+  return largest_dual_norm(design, layout, Y.data(), columns(Y), scale, error.data(),
+                           column_norms.data());
+}
+
 Output::Matrix zeros(int64_t n, int64_t m) {
   if (n < 0 || m < 0) {
     throw std::invalid_argument("A matrix cannot have the shape (" + std::to_string(n) + ", " +
@@ -77,6 +101,12 @@ void bind_certificate(nb::module_& m) {
         nb::arg("l1_ratio"), nb::arg("per_class"), nb::arg("omega"),
         "The dual norm of each feature of scale |X'Y| + column_norms error', features being groups "
         "by themselves; 0 for unpenalised ones. Y has shape (n, outputs).");
+  m.def("largest_dual_norm", &largest_norm, nb::arg("design"), nb::arg("Y"), nb::kw_only(),
+        nb::arg("scale"), nb::arg("error"), nb::arg("column_norms"), nb::arg("kind"),
+        nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"),
+        nb::arg("omega"),
+        "The dual norm of scale |X'Y| + column_norms error' under a group norm, unpenalised "
+        "features left out. Y has shape (n, outputs).");
 }
 
 }  // namespace sparsvm

@@ -48,7 +48,7 @@ def certify(
             f"A duality gap exists for a convex loss with a convex penalty; got the loss "
             f"{problem.loss.name!r} with the penalty {problem.penalty.kind!r}."
         )
-    W = W if isinstance(W, Columns) else np.asarray(W, dtype=np.float64)
+    W = problem.few_columns(W if isinstance(W, Columns) else np.asarray(W, dtype=np.float64))
     b = np.asarray(b, dtype=np.float64)
     # Of arrays of all samples and classes no more than one should be alive at a time.
     if isinstance(problem.loss, SmoothLoss):

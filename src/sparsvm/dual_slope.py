@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 UNIT = float(np.finfo(np.float64).eps) / 2.0
 # Tilts with a dual norm above 1 less this leave the scaling no room.
 EDGE = 1e-6
+# Norms whose dual takes no search.
+PLAIN = ("l1", "l1/l2", "l1/linf")
 # Norms of groups.
 GROUPS = ("l1/l2", "l1/linf", "sparse_group")
 # The matrix of the repair has at most this many entries.
@@ -52,8 +54,33 @@ def largest_slope(problem: Problem, flows: Floats) -> float:
     norms = feature_slopes(problem, flows)
     if norms is not None:
         return float(norms.max(initial=0.0))
+    terms = problem.penalty
+    if terms.kind in PLAIN and not problem.design.is_sparse:
+        norm = _core.largest_dual_norm(
+            **_products(problem, problem.signed_dual(flows)),
+            kind=terms.kind,
+            l1_ratio=terms.l1_ratio,
+            groups=terms.groups,
+            n_groups=terms.n_groups,
+            per_class=terms.per_class,
+            omega=terms.omega,
+        )
+        if np.isfinite(norm):
+            return float(norm)
+        # Squares overflow before the norm does.
     G, error = slope(problem, flows)
-    return problem.penalty.dual_norm(np.abs(G) + error)
+    return terms.dual_norm(np.abs(G) + error)
+
+
+def _products(problem: Problem, signed: Floats) -> dict[str, Any]:
+    """Return what a native kernel needs for |G / alpha| with its error added."""
+    return {
+        "design": problem.design,
+        "Y": np.ascontiguousarray(signed[:, 1:]) if problem.n_classes == 2 else signed,
+        "scale": 1.0 / problem.alpha,
+        "error": _error_per_norm(problem, signed),
+        "column_norms": problem.column_norms,
+    }
 
 
 def feature_slopes(problem: Problem, flows: Floats) -> Floats | None:
@@ -70,18 +97,15 @@ def feature_slopes(problem: Problem, flows: Floats) -> Floats | None:
     # One more array of all samples and classes would be the largest thing here.
     rows, own = np.arange(problem.n), of_class(flows, problem.y)
     signed = problem.signed_dual(flows, overwrite=True)
-    arguments: dict[str, Any] = {
-        "design": problem.design,
-        "Y": np.ascontiguousarray(signed[:, 1:]) if problem.n_classes == 2 else signed,
-        "scale": 1.0 / problem.alpha,
-        "error": _error_per_norm(problem, signed),
-        "column_norms": problem.column_norms,
-        "kind": terms.kind,
-        "l1_ratio": terms.l1_ratio,
-        "per_class": terms.per_class,
-        "omega": terms.omega,
-    }
-    norms = np.asarray(_core.feature_norms(**arguments))
+    norms = np.asarray(
+        _core.feature_norms(
+            **_products(problem, signed),
+            kind=terms.kind,
+            l1_ratio=terms.l1_ratio,
+            per_class=terms.per_class,
+            omega=terms.omega,
+        )
+    )
     signed[rows, problem.y] = own
     return norms
 

@@ -200,7 +200,7 @@ class Problem:
 
     def scores(self, W: Floats | Columns, b: Floats) -> Floats:
         """Return the scores of all classes, shape (n, K); class 0 of two is pinned to zero."""
-        columns = self._few_columns(W)
+        columns = self.few_columns(W)
         if isinstance(columns, Columns):
             rows = np.ascontiguousarray(columns.values.T, dtype=np.float64)
             outputs = self.design.scores_subset(columns.used, rows)
@@ -219,7 +219,7 @@ class Problem:
         if not self.design.is_sparse:
             yield slice(0, self.n), self.scores(W, b)
             return
-        columns = self._few_columns(W)
+        columns = self.few_columns(W)
         if not isinstance(columns, Columns):
             columns = Columns.all_of(columns)
         rows = np.ascontiguousarray(columns.values.T, dtype=np.float64)
@@ -228,9 +228,9 @@ class Problem:
             outputs = self.design.scores_range(block.start, block.stop, columns.used, rows)
             yield block, self._of_all_classes(outputs, b)
 
-    def _few_columns(self, W: Floats | Columns) -> Floats | Columns:
+    def few_columns(self, W: Floats | Columns) -> Floats | Columns:
         """Return the columns of W in use if they are few of many, otherwise W itself."""
-        if isinstance(W, Columns) or not self.design.is_sparse:
+        if isinstance(W, Columns):
             return W
         used = columns_in_use(W)
         return Columns(used.astype(np.int32), W[:, used], self.d) if few(used.size, self.d) else W
@@ -274,6 +274,7 @@ class Problem:
     def objective(self, W: Floats | Columns, b: Floats) -> float:
         """Return the objective at coefficients W (n_outputs, d) and intercepts b (n_outputs,)."""
         losses = np.empty(self.n)
+        W = self.few_columns(W)
         for block, scores in self.score_blocks(W, b):
             losses[block] = self._losses(scores, block)
         return self._total(losses, W)
@@ -283,7 +284,7 @@ class Problem:
         return self._total(self._losses(scores, slice(0, self.n)), W)
 
     def _total(self, losses: Floats, W: Floats | Columns) -> float:
-        used = self._few_columns(W)
+        used = self.few_columns(W)
         total = float(np.sum(self.mass * losses))
         total += self.alpha * self._penalty_value(used)
         total += self.offset
