@@ -237,11 +237,9 @@ class InteriorPoint {
   bool starts_nonzero(std::int64_t b) const;
   void add_blocks(const std::vector<std::int64_t>& list, bool opening = false);
   std::vector<double> imbalances();
-  double limit_by_outsiders(double ad, double near, std::vector<std::int64_t>& entering);
-  template <class Visit>
-  void scan_outsiders(double step, double theta, Visit visit) const;
+  double limit_by_outsiders(double ad, std::vector<std::int64_t>& entering);
   void collect_next(double rest, double lost, std::vector<std::int64_t>& entering);
-  void collect_near(double threshold, bool listed, std::vector<std::int64_t>& entering);
+  void collect_near(double threshold, std::vector<std::int64_t>& entering);
 
   // interior_point_values.hpp
   void record(int it);

@@ -261,7 +261,7 @@ inline bool InteriorPoint::iterate(int it) {
   std::vector<std::int64_t> entering;
   // While outsiders shorten the steps, the next ones to do so are let in early.
   const double near = it < 4 || blocked_ ? WatchedBlocks::kNear : 0.98, full = ad;
-  if (!quadratic_ && !polishing_) ad = limit_by_outsiders(full, near, entering);
+  if (!quadratic_ && !polishing_) ad = limit_by_outsiders(full, entering);
   blocked_ = ad < full;
   double size = ap + ad;
   for (std::size_t a = 0; a < Y_.size(); ++a) size += std::fabs(dir_.y[a]) + std::fabs(dU_[a]);
@@ -271,7 +271,7 @@ inline bool InteriorPoint::iterate(int it) {
   advance(ap, ad);
   mu_ = average_complementarity();
   if (!quadratic_ && !polishing_) {
-    collect_near(near, ad == full, entering);
+    collect_near(near, entering);
     if (blocked_ && !layout_.joint) collect_next(full - ad, 1.0 - ad / full, entering);
     add_blocks(entering);
     const std::size_t first = ck(shift_class_);

@@ -118,23 +118,11 @@ inline std::vector<double> InteriorPoint::imbalances() {
   return sums;
 }
 
-// Calls visit(b) for the blocks outside the working set whose dual norm exceeds theta after a step
-// along the direction priced last, or here.
-template <class Visit>
-void InteriorPoint::scan_outsiders(double step, double theta, Visit visit) const {
-  const double* dG = step != 0.0 ? dG_.data() : nullptr;
-  const auto outsider = [&](std::int64_t b) {
-    if (!in_set_[b]) visit(b);
-  };
-  watched_.scan(G_.data(), dG, step, theta, outsider);
-}
-
 // The dual step that keeps the blocks outside the working set inside their ball; those that limit
 // it, or would limit the next one, are told to enter. (A long step may leave the ball of a hundred
 // blocks, most of which never come near it again once the first ones stand in the way.) Blocks near
 // the boundary at the full step are listed on the way.
-inline double InteriorPoint::limit_by_outsiders(double ad, double near,
-                                                std::vector<std::int64_t>& entering) {
+inline double InteriorPoint::limit_by_outsiders(double ad, std::vector<std::int64_t>& entering) {
   const std::size_t first = ck(shift_class_);
   watched_.price(Y_.data() + first, dir_.y.data() + first, ad, G_.data(), dG_.data());
   std::vector<double> g(layout_.largest_block());
@@ -144,7 +132,8 @@ inline double InteriorPoint::limit_by_outsiders(double ad, double near,
   };
   double limit = ad;
   near_.clear();
-  scan_outsiders(ad, near, [&](std::int64_t b) {
+  watched_.scan(G_.data(), dG_.data(), ad, WatchedBlocks::kNear, [&](std::int64_t b) {
+    if (in_set_[b]) return;
     near_.push_back(b);
     if (!outside(b, ad)) return;
     entering.push_back(b);
@@ -173,11 +162,11 @@ inline void InteriorPoint::collect_next(double rest, double lost,
   if (entering.size() >= most) return;
   std::vector<double> g(layout_.largest_block());
   std::vector<std::pair<double, std::int64_t>> ranked;
-  scan_outsiders(rest, WatchedBlocks::kNear, [&](std::int64_t b) {
-    if (std::binary_search(entering.begin(), entering.end(), b)) return;
+  for (const std::int64_t b : near_) {
+    if (std::binary_search(entering.begin(), entering.end(), b)) continue;
     const std::int64_t size = layout_.values(b, G_.data(), dG_.data(), rest, g.data());
     ranked.emplace_back(-layout_.shape.dual_norm(g.data(), size), b);
-  });
+  }
   const std::size_t room = std::min(most - entering.size(), ranked.size());
   std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(room),
                     ranked.end());
@@ -185,14 +174,13 @@ inline void InteriorPoint::collect_next(double rest, double lost,
   std::sort(entering.begin(), entering.end());
 }
 
-// Adds to `entering` the blocks whose dual norm exceeds the threshold now; `listed`: near_ has them.
-inline void InteriorPoint::collect_near(double threshold, bool listed,
-                                        std::vector<std::int64_t>& entering) {
+// Adds to `entering` the blocks listed on the way whose dual norm exceeds the threshold now. (Others
+// that exceed it after a shortened step are on their way back inside.)
+inline void InteriorPoint::collect_near(double threshold, std::vector<std::int64_t>& entering) {
   std::vector<double> g(layout_.largest_block());
-  if (listed) {
-    entering.insert(entering.end(), near_.begin(), near_.end());
-  } else {
-    scan_outsiders(0.0, threshold, [&](std::int64_t b) { entering.push_back(b); });
+  for (const std::int64_t b : near_) {
+    const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
+    if (layout_.shape.exceeds(g.data(), size, threshold)) entering.push_back(b);
   }
   std::sort(entering.begin(), entering.end());
   entering.erase(std::unique(entering.begin(), entering.end()), entering.end());

@@ -150,7 +150,7 @@ class WatchedBlocks {
   }
 
   static constexpr int kShare = 8;  // of the features, about one in so many may be watched
-  static constexpr std::int64_t kSample = 512;  // groups, at least
+  static constexpr std::int64_t kSample = 512;  // features, about
   // Radii tried, in lengths of the last step. Those to come are together about as long as it is.
   static constexpr int kRadii = 3;
   static constexpr double kLargest = 4.0;
@@ -198,7 +198,7 @@ class WatchedBlocks {
   // zero if there is none. Most early steps are too long for any, which should cost little.
   double affordable_radius(const double* G, double length) const {
     const std::int64_t groups = layout_.n_groups();
-    const std::int64_t stride = std::max<std::int64_t>(1, groups / kSample);
+    const std::int64_t stride = std::max<std::int64_t>(1, d_ / kSample);
     std::vector<double> g(static_cast<std::size_t>(layout_.largest_block()));
     std::int64_t counts[kRadii] = {}, all = 0;
     for (std::int64_t group = 0; group < groups; group += stride) {
