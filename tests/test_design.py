@@ -129,6 +129,23 @@ def test_empty_and_single_shapes_agree_with_numpy(storage, shape):
     check_against_numpy(make_design(STORAGES[storage](A)), A)
 
 
+@pytest.mark.native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", SPARSE)
+def test_sparse_products_with_any_number_of_columns(storage, dtype):
+    # Rows of K numbers are cut into pieces, differently for each K; nothing beyond them is touched.
+    A = random_matrix(40, 23, dtype, density=0.2)
+    A[[3, 39]] = 0.0
+    A[:, 5] = 0.0
+    design = make_design(STORAGES[storage](A))
+    B, rng = A.astype(float), np.random.default_rng(0)
+    for K in [*range(1, 70), 97, 128, 131]:
+        W, Y = rng.normal(size=(23, K)), rng.normal(size=(40, K))
+        Y[rng.random(40) < 0.3] = 0.0
+        np.testing.assert_allclose(design.scores(W), B @ W, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(design.transposed(Y), B.T @ Y, rtol=1e-12, atol=1e-13)
+
+
 @pytest.mark.parametrize("K", [1, 3])
 @pytest.mark.parametrize("shape", [(1001, 301), (7, 40003), (70001, 9)])
 @pytest.mark.parametrize("storage", [*ALL, "centred C", "centred F"])

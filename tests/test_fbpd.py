@@ -113,6 +113,86 @@ def test_projections_that_start_from_the_last_are_exact(classes, samples):
         np.testing.assert_allclose(Y.sum(axis=1), problem.mass, rtol=1e-13)
 
 
+def sparse_problem(classes, scalar=np.float64, samples=150, features=40, weighted=True):
+    """Rows of none to many entries, masses and margins that differ, most features of no use."""
+    rng = np.random.default_rng(classes)
+    X = sp.random_array((samples, features), density=0.15, format="csr", rng=rng, dtype=scalar)
+    X = sp.diags_array(~np.isin(np.arange(samples), [0, 7, samples - 1]), dtype=scalar) @ X
+    X.eliminate_zeros()
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    y = (X @ rng.normal(size=(features, classes))).argmax(axis=1).astype(np.int32)
+    y[:classes] = np.arange(classes)
+    problem = hinge_problem(X, y, "l1", alpha=1e-3)
+    if not weighted:
+        return problem
+    mass = rng.random(samples) + 0.1
+    scale = rng.random(samples) + 0.5
+    return replace(problem, mass=mass / mass.sum(), margin_scale=scale)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [2, 3, 4, 5, 6, 8, 9, 13, 20, 29, 32, 33, 66, 100])
+@pytest.mark.parametrize("scalar", [np.float32, np.float64])
+def test_iterates_on_compressed_rows(classes, scalar):
+    # Two storages, of which only rows take products and dual step in one pass.
+    rows = sparse_problem(classes, scalar, weighted=classes % 2 == 1)
+    columns = replace(rows, design=make_design(sp.csc_array(oracles.dense(rows).astype(scalar))))
+    for problem in (rows, columns):
+        method = FBPD()._method(problem)
+        follow(problem, 3, method)
+        for _ in range(2):
+            method.run(60)
+            follow(problem, 2, method)
+            _, _, Y = method.last()
+            assert Y.min() >= 0.0
+            np.testing.assert_allclose(Y.sum(axis=1), problem.mass, rtol=1e-13)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [3, 6, 40])
+def test_rows_in_another_order_give_the_same_bits(classes):
+    problem = sparse_problem(classes)
+    X = sp.csr_array(oracles.dense(problem))
+    order = np.random.default_rng(1).permutation(X.shape[0])
+    shuffled = replace(problem, design=make_design(X[order], rows=np.argsort(order)))
+    one, two = FBPD()._method(problem), FBPD()._method(shuffled)
+    one.run(30)
+    two.run(30)
+    for a, b in zip(one.last(), two.last(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [6, 40])
+def test_a_start_on_compressed_rows_goes_on_where_the_last_run_was(classes):
+    problem = sparse_problem(classes)
+    one, two = FBPD()._method(problem), FBPD()._method(problem)
+    one.run(50)
+    two.start(*one.last())
+    one.run(5)
+    two.run(5)
+    for a, b in zip(one.last(), two.last(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [5, 40])
+def test_samples_beyond_their_margins_rest_exactly(classes):
+    # Products skip rows of zeros, so a true class must have its mass to the last bit.
+    problem = sparse_problem(classes, samples=200)
+    method = FBPD()._method(problem)
+    method.run(3000)
+    W, b, Y = method.last()
+    scores = oracles.dense(problem) @ W + b
+    true = (np.arange(problem.n), problem.y)
+    margins = problem.margin_scale[:, None] * problem.cost[problem.y]
+    slack = scores[true][:, None] - scores - margins
+    slack[true] = np.inf
+    beyond = slack.min(axis=1) > 0.1
+    assert beyond.any()
+    np.testing.assert_array_equal(Y[true][beyond], problem.mass[beyond])
+
+
 @pytest.mark.native
 def test_the_mean_is_that_of_every_fourth_iterate_in_the_window():
     method = FBPD()._method(problems.make(1))

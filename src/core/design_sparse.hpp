@@ -16,16 +16,9 @@
 #include <vector>
 
 #include "design.hpp"
+#include "sparse_products.hpp"
 
 namespace sparsvm {
-
-/// A view of compressed storage; "major" is the row of CSR and the column of CSC.
-template <typename T>
-struct Compressed {
-  const T* values;
-  const int32_t* indices;
-  const int64_t* indptr;
-};
 
 template <typename T>
 struct CompressedCopy {
@@ -81,43 +74,6 @@ inline bool all_zero(const double* values, int64_t K) {
     if (values[k] != 0.0) return false;
   }
   return true;
-}
-
-/// out (majors.n x K) = M B for the compressed M (majors x minors): one output row per major.
-template <typename T>
-void gather_product(const Compressed<T>& M, RowMap majors, const double* B, int64_t K,
-                    double* out) {
-  for (int64_t i = 0; i < majors.n; ++i) {
-    const int64_t r = majors(i);
-    if (K == 1) {
-      double sum = 0.0;
-      for (int64_t e = M.indptr[r]; e < M.indptr[r + 1]; ++e) {
-        sum += static_cast<double>(M.values[e]) * B[M.indices[e]];
-      }
-      out[i] = sum;
-      continue;
-    }
-    double* target = out + i * K;
-    std::fill(target, target + K, 0.0);
-    for (int64_t e = M.indptr[r]; e < M.indptr[r + 1]; ++e) {
-      add_scaled(static_cast<double>(M.values[e]), B + M.indices[e] * K, target, K);
-    }
-  }
-}
-
-/// out (minors x K) = Mᵀ B, with one row of B per major; majors whose row is zero are not read.
-template <typename T>
-void scatter_product(const Compressed<T>& M, RowMap majors, int64_t minors, const double* B,
-                     int64_t K, double* out) {
-  std::fill(out, out + minors * K, 0.0);
-  for (int64_t i = 0; i < majors.n; ++i) {
-    const double* source = B + i * K;
-    if (all_zero(source, K)) continue;
-    const int64_t r = majors(i);
-    for (int64_t e = M.indptr[r]; e < M.indptr[r + 1]; ++e) {
-      add_scaled(static_cast<double>(M.values[e]), source, out + M.indices[e] * K, K);
-    }
-  }
 }
 
 }  // namespace detail
@@ -201,7 +157,7 @@ class SparseDesign final : public Design {
 
   void scores(const double* W, int64_t K, double* S) const override {
     if (by_columns_) {
-      detail::scatter_product(by_column(), {nullptr, d()}, n(), W, K, S);
+      scatter_product(by_column(), {nullptr, d()}, n(), W, K, S);
       return;
     }
     const auto active = active_features(W, K);
@@ -210,7 +166,7 @@ class SparseDesign final : public Design {
       masked_scores(active.data(), std::ssize(active), take_rows(W, K, active).data(), K, 0, n(),
                     S);
     } else {
-      detail::gather_product(given_, row_map(), W, K, S);
+      gather_product(given_, row_map(), W, K, S);
     }
   }
 
@@ -268,22 +224,22 @@ class SparseDesign final : public Design {
   void scores_samples(const int64_t* samples, int64_t count, const double* W, int64_t K,
                       double* S) const override {
     with_rows_of(samples, count, [&](const Compressed<T>& rows, RowMap map) {
-      detail::gather_product(rows, map, W, K, S);
+      gather_product(rows, map, W, K, S);
     });
   }
 
   void transposed(const double* Y, int64_t K, double* G) const override {
     if (by_columns_) {
-      detail::gather_product(by_column(), {nullptr, d()}, Y, K, G);
+      gather_product(by_column(), {nullptr, d()}, Y, K, G);
     } else {
-      detail::scatter_product(given_, row_map(), d(), Y, K, G);
+      scatter_product(given_, row_map(), d(), Y, K, G);
     }
   }
 
   void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
                          double* G) const override {
     const std::vector<int64_t> majors(features, features + m);
-    detail::gather_product(by_column(), {majors.data(), m}, Y, K, G);
+    gather_product(by_column(), {majors.data(), m}, Y, K, G);
   }
 
   void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
@@ -291,7 +247,7 @@ class SparseDesign final : public Design {
     if (by_columns_) {
       std::vector<int64_t> majors(static_cast<std::size_t>(last - first));
       std::iota(majors.begin(), majors.end(), first);
-      detail::gather_product(by_column(), {majors.data(), last - first}, Y, K, G);
+      gather_product(by_column(), {majors.data(), last - first}, Y, K, G);
       return;
     }
     std::fill(G, G + (last - first) * K, 0.0);
@@ -314,7 +270,7 @@ class SparseDesign final : public Design {
   void transposed_samples(const int64_t* samples, int64_t count, const double* Ys, int64_t K,
                           double* G) const override {
     with_rows_of(samples, count, [&](const Compressed<T>& rows, RowMap map) {
-      detail::scatter_product(rows, map, d(), Ys, K, G);
+      scatter_product(rows, map, d(), Ys, K, G);
     });
   }
 

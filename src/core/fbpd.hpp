@@ -28,6 +28,7 @@
 #include "fused_rows.hpp"
 #include "penalty_prox.hpp"
 #include "prox.hpp"
+#include "swept_weights.hpp"
 
 namespace sparsvm {
 
@@ -98,18 +99,22 @@ class Fbpd {
   Fbpd(const FbpdProblem& problem, PenaltyProx prox, double tau, double sigma)
       : problem_(problem), prox_(std::move(prox)), n_(problem.design->n()), d_(problem.design->d()),
         outputs_(problem.outputs()), tau_(tau), sigma_(sigma), weights_(size(d_ * outputs_)),
-        ahead_(size(d_ * outputs_)), gradient_(size(d_ * outputs_)), scores_(size(n_ * outputs_)),
-        intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
-        work_(size(dual_rows_work(outputs_))), sum_weights_(size(d_ * outputs_)),
+        ahead_(size(d_ * outputs_)), gradient_(size(d_ * outputs_)), intercept_(size(outputs_)),
+        ahead_intercept_(size(outputs_)), sum_weights_(size(d_ * outputs_)),
         sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
-    lay_out_rows();
-    signed_.resize(own_.size());
+    if (SweptWeights::suits(*problem.design, outputs_)) swept_.emplace(*problem.design, outputs_);
     if (FusedRows::suits(*problem.design, outputs_)) {
       fuse();
     } else {
-      for (std::size_t e = 0; e < own_.size(); ++e) lift_[e] += own_[e];
-      threshold_.assign(size(dual_rows_thresholds(n_)), 0.0);
-      share_.assign(threshold_.size(), 1.0);
+      signed_.resize(size(n_ * outputs_));
+      if (!swept_) scores_.resize(signed_.size());
+      if (outputs_ < DualRows::least_outputs) {
+        lay_out(margins_, own_);
+      } else {
+        threshold_.assign(size(n_), 0.0);
+        share_.assign(size(n_), 1.0);
+        work_.resize(size(dual_rows_work(outputs_)));
+      }
     }
     sum_signed_.resize(signed_.size());
     // A few thousand entries at a time stay in cache from the gradient step to the extrapolation.
@@ -131,7 +136,7 @@ class Fbpd {
     settled_ = false;
     for (int64_t done = 0; done < count; ++done) {
       poll();
-      if (!fused_) {
+      if (!fused_ && !swept_) {
         problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
         poll();
       }
@@ -150,6 +155,7 @@ class Fbpd {
   /// The two products of `count` iterations and nothing else: what benchmarks measure run() by.
   void products(int64_t count) {
     std::vector<double> gradient(gradient_.size());
+    scores_.resize(size(n_ * outputs_));
     for (int64_t done = 0; done < count; ++done) {
       problem_.design->transposed(signed_.data(), outputs_, gradient.data());
       problem_.design->scores(ahead_.data(), outputs_, scores_.data());
@@ -186,12 +192,13 @@ class Fbpd {
     for (int64_t i = 0; i < n_; ++i) {
       for (int64_t k = 0; k < outputs_; ++k) {
         const double y = dual[i * problem_.classes + (outputs_ == 1 ? 1 : k)];
-        signed_[at(i, k)] = fused_ ? y : y - own_[i * outputs_ + k];
+        signed_[at(i, k)] = fused_ ? y : y - own(i, k);
       }
     }
     if (fused_) {
       fused_->gradient(signed_.data(), gradient_.data(), totals_.data());
     } else {
+      if (swept_) problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
       add_up_columns();
     }
     forget();
@@ -226,7 +233,7 @@ class Fbpd {
       double* row = Y + i * problem_.classes;
       double* to = outputs_ == 1 ? row + 1 : row;
       for (int64_t k = 0; k < outputs_; ++k) {
-        to[k] = share * values[at(i, k)] + (fused_ ? 0.0 : own_[i * outputs_ + k]);
+        to[k] = share * values[at(i, k)] + (fused_ ? 0.0 : own(i, k));
       }
       if (outputs_ == 1) row[0] = problem_.mass[i] - row[1];
     }
@@ -238,7 +245,7 @@ class Fbpd {
     for (int64_t i = 0; i < n_; ++i) {
       for (int64_t k = 0; k < outputs_; ++k) {
         const double now = signed_[at(i, k)], step = now - before_[at(i, k)];
-        const double tilde = fused_ ? now - own_[i * outputs_ + k] : now;
+        const double tilde = fused_ ? now - own(i, k) : now;
         moved += step * step;
         length += tilde * tilde;
       }
@@ -304,33 +311,35 @@ class Fbpd {
     return size(fused_ ? fused_->at(i, k) : i * outputs_ + k);
   }
 
-  /// The constant parts of the dual step: reading them costs less than looking them up.
-  void lay_out_rows() {
-    own_.assign(size(n_ * outputs_), 0.0);
-    lift_.assign(own_.size(), 0.0);
+  /// The mass that class k of sample i has if it is the true one.
+  double own(int64_t i, int64_t k) const {
+    return problem_.y[i] == (outputs_ == 1 ? 1 : k) ? problem_.mass[i] : 0.0;
+  }
+
+  /// σ times the margins and the mass on the true class (n x outputs); one output has half the
+  /// difference of the margins of two classes, which move against each other.
+  void lay_out(std::vector<double>& margins, std::vector<double>& masses) const {
+    margins.resize(size(n_ * outputs_));
+    masses.resize(margins.size());
     for (int64_t i = 0; i < n_; ++i) {
-      const std::int32_t true_class = problem_.y[i];
-      const double* r = problem_.cost + true_class * problem_.classes;
-      double *own = own_.data() + i * outputs_, *lift = lift_.data() + i * outputs_;
-      if (outputs_ == 1) {
-        // The score of class 1 counts for half: class 0 moves the other way.
-        own[0] = true_class == 1 ? problem_.mass[i] : 0.0;
-        lift[0] = 0.5 * margin_factor(i) * (r[1] - r[0]);
-        continue;
+      const double* r = problem_.cost + problem_.y[i] * problem_.classes;
+      for (int64_t k = 0; k < outputs_; ++k) {
+        const double margin = outputs_ == 1 ? 0.5 * (r[1] - r[0]) : r[k];
+        margins[size(i * outputs_ + k)] = margin_factor(i) * margin;
+        masses[size(i * outputs_ + k)] = own(i, k);
       }
-      own[true_class] = problem_.mass[i];
-      for (int64_t k = 0; k < outputs_; ++k) lift[k] = margin_factor(i) * r[k];
     }
   }
 
   /// Fused rows keep Y, not Ỹ, and have the margins in their own order.
   void fuse() {
-    fused_.emplace(*problem_.design, outputs_, problem_.mass, lift_.data(), own_.data());
+    std::vector<double> margins, all;
+    lay_out(margins, all);
+    fused_.emplace(*problem_.design, outputs_, problem_.mass, margins.data(), all.data());
     signed_.assign(size(fused_->entries()), 0.0);
     for (int64_t i = 0; i < n_; ++i) {
-      for (int64_t k = 0; k < outputs_; ++k) signed_[at(i, k)] = own_[i * outputs_ + k];
+      for (int64_t k = 0; k < outputs_; ++k) signed_[at(i, k)] = own(i, k);
     }
-    lift_.clear();
   }
 
   double margin_factor(int64_t i) const {
@@ -344,10 +353,29 @@ class Fbpd {
       return fused_->step(V, b, outputs_ == 1 ? 0.5 * sigma_ : sigma_, signed_.data(),
                           gradient_.data(), totals_.data());
     }
-    problem_.design->scores(V, outputs_, scores_.data());
-    dual_rows({n_, outputs_, scores_.data(), b, lift_.data(), own_.data(), problem_.mass,
-               problem_.y, sigma_, signed_.data(), threshold_.data(), share_.data(), totals_.data(),
-               work_.data()});
+    if (!swept_) problem_.design->scores(V, outputs_, scores_.data());
+    if (outputs_ < DualRows::least_outputs) {
+      return few_rows({n_, outputs_, scores_.data(), b, margins_.data(), own_.data(), problem_.mass,
+                       sigma_, signed_.data(), totals_.data()});
+    }
+    const DualRows rows{n_,
+                        outputs_,
+                        b,
+                        problem_.cost,
+                        problem_.margin_scale,
+                        problem_.mass,
+                        problem_.y,
+                        sigma_,
+                        signed_.data(),
+                        threshold_.data(),
+                        share_.data(),
+                        totals_.data(),
+                        work_.data()};
+    if (swept_) {
+      swept_rows(rows, swept_->with(V, gradient_.data()));
+    } else {
+      dual_rows(rows, scores_.data());
+    }
   }
 
   FbpdProblem problem_;
@@ -357,16 +385,17 @@ class Fbpd {
   bool settled_ = false;
   int64_t iteration_ = 0, summed_ = 0;
   std::vector<double> weights_, ahead_, gradient_;   // d x outputs
-  std::vector<double> scores_;                       // n x outputs
+  std::vector<double> scores_;                       // n x outputs, if not swept
   std::vector<double> signed_;                       // Ỹ, or fused Y, in the order of at()
   std::vector<double> intercept_, ahead_intercept_;  // outputs
   std::vector<double> work_, before_;
   std::vector<double> threshold_, share_;  // of the last projection, see DualRows
-  std::vector<double> lift_, own_;         // n x outputs: σ·margins + own, mass on the true class
+  std::vector<double> margins_, own_;      // n x outputs, see FewRows
   std::vector<double> sum_weights_, sum_signed_, sum_intercept_;
-  std::vector<double> totals_;      // outputs: column sums of Ỹ
-  std::optional<FusedRows> fused_;  // for small dense designs
-  std::vector<int64_t> chunks_;     // parts of the penalty that are treated together
+  std::vector<double> totals_;         // outputs: column sums of Ỹ
+  std::optional<FusedRows> fused_;     // for small dense designs
+  std::optional<SweptWeights> swept_;  // for compressed rows
+  std::vector<int64_t> chunks_;        // parts of the penalty that are treated together
 };
 
 }  // namespace sparsvm

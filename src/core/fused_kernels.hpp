@@ -5,10 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
-#include <utility>
 
 #include "packs.hpp"
+#include "row_tiles.hpp"
 #include "simplex_root.hpp"
 
 namespace sparsvm::fused {
@@ -29,14 +28,6 @@ struct Pass {
   double* partial;  // d x K x width: XᵀY, lane by lane
   double* sums;     // K x width: column sums of Y, lane by lane
 };
-
-/// use(0), ..., use(N − 1) written out, so that arrays they index need not lie in memory.
-template <int N, typename Use>
-SPARSVM_INLINE void repeat(Use use) {
-  [&]<int... i>(std::integer_sequence<int, i...>) SPARSVM_INLINE_LAMBDA {
-    (use(std::integral_constant<int, i>{}), ...);
-  }(std::make_integer_sequence<int, N>{});
-}
 
 template <typename P>
 inline constexpr int size = sizeof(P) / sizeof(double);

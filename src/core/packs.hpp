@@ -50,6 +50,14 @@ SPARSVM_INLINE void add_above(const Pack& v, const Pack& bound, Pack& sum, Pack&
   count += v > bound ? Pack{} + 1.0 : Pack{};
 }
 
+/// Whether all lanes of all packs are 0 or −0.
+template <int P>
+SPARSVM_INLINE bool all_zero(const Pack (&v)[P]) {
+  PackBits bits = {};
+  for (int p = 0; p < P; ++p) bits |= reinterpret_cast<PackBits>(v[p]);
+  return (((bits[0] | bits[2]) | (bits[1] | bits[3])) << 1) == 0;
+}
+
 /// v <- v times 2 to the integer in the low bits of `shifted`, which are moved into the exponent.
 SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
   v *= reinterpret_cast<Pack>((reinterpret_cast<PackBits>(shifted) + 1023) << 52);
@@ -203,6 +211,16 @@ SPARSVM_INLINE void add_above(const Pack& v, const Pack& bound, Pack& sum, Pack&
 
 SPARSVM_INLINE void keep_positive(Pack& v) { keep_larger(v, Pack{}); }
 
+template <int P>
+SPARSVM_INLINE bool all_zero(const Pack (&v)[P]) {
+  for (int p = 0; p < P; ++p) {
+    for (int k = 0; k < 4; ++k) {
+      if (v[p].lane[k] != 0.0) return false;
+    }
+  }
+  return true;
+}
+
 SPARSVM_INLINE void transpose(Pack (&v)[4]) {
   for (int i = 0; i < 4; ++i) {
     for (int k = 0; k < i; ++k) std::swap(v[i].lane[k], v[k].lane[i]);
@@ -244,6 +262,9 @@ SPARSVM_INLINE void exponentiate(Pack& v) {
   scale_by_power(sum, shifted);
   v = sum;
 }
+
+/// The same number in all lanes; unlike Pack{} + value it takes no addition.
+#define SPARSVM_SPREAD(value) (::sparsvm::Pack{(value), (value), (value), (value)})
 
 SPARSVM_INLINE void add_product(Pack& sum, const Pack& a, const Pack& b) { sum += a * b; }
 

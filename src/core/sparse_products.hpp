@@ -1,0 +1,30 @@
+// Products of compressed matrices with matrices of K columns, one output or row of B per major.
+#pragma once
+
+#include <cstdint>
+
+#include "design.hpp"
+
+namespace sparsvm {
+
+/// A view of compressed storage; "major" is the row of CSR and the column of CSC.
+template <typename T>
+struct Compressed {
+  const T* values;
+  const int32_t* indices;
+  const int64_t* indptr;
+};
+
+/// out (majors.n x K) = M B for the compressed M (majors x minors).
+void gather_product(const Compressed<float>& M, RowMap majors, const double* B, int64_t K,
+                    double* out);
+void gather_product(const Compressed<double>& M, RowMap majors, const double* B, int64_t K,
+                    double* out);
+
+/// out (minors x K) = Mᵀ B, with one row of B per major; majors whose row is zero are not read.
+void scatter_product(const Compressed<float>& M, RowMap majors, int64_t minors, const double* B,
+                     int64_t K, double* out);
+void scatter_product(const Compressed<double>& M, RowMap majors, int64_t minors, const double* B,
+                     int64_t K, double* out);
+
+}  // namespace sparsvm
