@@ -1,15 +1,17 @@
 """block_newton solves every smooth loss with every convex penalty to a certified gap."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_wine
 
 import hinge_cases
 import problems
 from reference import proximal_gradient, smooth
-from sparsvm import _core
+from sparsvm import SparseSVC, _core
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.penalties import L0, L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.solution import Control, Start
@@ -201,6 +203,19 @@ def test_other_problems_are_refused_in_a_sentence():
     assert "convex" in BlockNewton().unsupported(replace(smooth_problem, penalty=terms))
 
 
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2", "l1/linf", "sparse_group", "elasticnet", "l2"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "ovr_squared_hinge"])
+def test_measurements_as_they_are(penalty, loss):
+    """Means far above the spread, and columns a thousand times others: no scaling is needed."""
+    X, y = load_wine(return_X_y=True)
+    for alpha in (1e-2, 1e-3, 1e-4, 1e-5):
+        model = SparseSVC(penalty=penalty, loss=loss, alpha=alpha, solver="block_newton")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(X, y)
+        assert model.result_.relative_gap <= model.tol
+
+
 # ---------------------------------------------------------------- at the native border
 
 
@@ -209,7 +224,7 @@ def native(problem, **changes):
     weights = np.zeros((problem.d, problem.n_outputs))
     arguments = undivided_arguments(problem) | {"loss": problem.loss.name, "weights": weights}
     arguments |= {"warm": False, "start_intercept": None, "tol": 1e-4, "max_iter": 50}
-    arguments |= {"continuation": True, "callback": None}
+    arguments |= {"continuation": True, "insist": False, "callback": None}
     return _core.block_newton(**(arguments | changes)), weights
 
 

@@ -63,7 +63,7 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
                       std::optional<Matrix> tilt, const std::string& kind, double l1_ratio,
                       Integers groups, int64_t n_groups, bool per_class, Vector omega,
                       InPlace weights, bool warm, std::optional<Vector> start_intercept, double tol,
-                      int max_iter, bool continuation, nb::object callback) {
+                      int max_iter, bool continuation, bool insist, nb::object callback) {
   const int64_t n = design.n(), d = design.d(), K = rows(cost), outputs = K == 2 ? 1 : K;
   if (n < 1 || K < 2) {
     throw std::invalid_argument("block_newton: needs at least one sample and two classes, found " +
@@ -131,7 +131,7 @@ nb::dict block_newton(const Design& design, const std::string& loss, Integers y,
                           warm,
                           start_intercept ? start_intercept->data() : nullptr};
     BlockNewton solver(task, {weights.data(), b.data()}, penalty, state, monitor);
-    solver.solve({tol, max_iter, continuation});
+    solver.solve({tol, max_iter, continuation, insist});
     iterations = solver.iterations();
     stalled = solver.stalled();
     products = solver.products();
@@ -153,7 +153,8 @@ void bind_block_newton(nb::module_& m) {
         nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("kind"), nb::arg("l1_ratio"),
         nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"),
         nb::arg("weights").noconvert(), nb::arg("warm"), nb::arg("start_intercept").none(),
-        nb::arg("tol"), nb::arg("max_iter"), nb::arg("continuation"), nb::arg("callback").none(),
+        nb::arg("tol"), nb::arg("max_iter"), nb::arg("continuation"), nb::arg("insist"),
+        nb::arg("callback").none(),
         "Solve a smooth loss with a sparse penalty; see solvers/block_newton.py for the meaning of "
         "the arguments. The solution is left in `weights`, which hold the start if `warm`.");
 }

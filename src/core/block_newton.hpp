@@ -32,6 +32,7 @@ struct BlockNewtonOptions {
   double tol = 1e-4;
   int max_iter = 200;
   bool continuation = true;
+  bool insist = false;  // on the continuation, where a run without it stalled
 };
 
 class BlockNewton {
@@ -53,6 +54,7 @@ class BlockNewton {
 
   void solve(const BlockNewtonOptions& options) {
     start();
+    insist_ = options.insist;
     penalty_.alpha = t_.alpha;
     const bool cold = !t_.warm && !t_.tilt;
     if (options.continuation && cold && penalty_.selects()) {
@@ -127,7 +129,8 @@ class BlockNewton {
     // pixels the larger alphas took three quarters of the time and helped nothing.
     const auto violators =
         std::count_if(prices_.norms.begin(), prices_.norms.end(), [](double x) { return x > 1.0; });
-    if (!(ratio > kFarBelow) || violators <= rows_.n) return alphas;
+    if (!insist_ && (!(ratio > kFarBelow) || violators <= rows_.n)) return alphas;
+    if (!(ratio > kRatio)) return alphas;
     const int steps = static_cast<int>(std::log(ratio) / std::log(kRatio));
     for (int s = 1; s <= steps; ++s) {
       alphas.push_back(t_.alpha * std::pow(ratio, 1.0 - static_cast<double>(s) / (steps + 1)));
@@ -205,7 +208,7 @@ class BlockNewton {
       choose_working_set();
       improve(tol);
       // A larger alpha is there for the support, and the gap lags behind that.
-      if (!final && prices_.objective - last_ < kRoughly * last_) return;
+      if (!final && !insist_ && prices_.objective - last_ < kRoughly * last_) return;
       ++iteration_;
     }
   }
@@ -283,7 +286,7 @@ class BlockNewton {
   int iteration_ = 0, cg_limit_ = 10, whole_ = 0;
   // Whether violators were left out of the working set, and of the one before.
   bool crowded_ = false, was_crowded_ = false;
-  bool forwards_ = true, stalled_ = false, recording_ = false;
+  bool forwards_ = true, stalled_ = false, recording_ = false, insist_ = false;
 };
 
 }  // namespace sparsvm

@@ -119,6 +119,24 @@ class UnitPenalty : public PenaltyUnits {
     });
   }
 
+  /// Number the variables that the tied coordinates of each block make up, from `next` on, and how
+  /// far each of them moves; returns the next number.
+  int number_ties(std::int64_t unit, const double* w, const unsigned char* mark, int next,
+                  int* variable, double* factor) {
+    if (is_free(unit)) return next;
+    for_each_block(unit, [&](const std::vector<std::int32_t>& place, std::size_t m) {
+      bool any = false;
+      for (std::size_t r = 0; r < m; ++r) {
+        if (mark[place[r]] != tied) continue;
+        variable[place[r]] = next;
+        factor[place[r]] = std::copysign(1.0 / o_[r], w[place[r]]);
+        any = true;
+      }
+      next += any;
+    });
+    return next;
+  }
+
   /// Append the fractions of the step, between 0 and 1, at which it meets the kinks that
   /// cut_at_kinks would cut it at.
   void kinks(std::int64_t unit, const double* w, const double* step, std::vector<double>& times) {

@@ -1,4 +1,5 @@
-// One step of Newton's method on the active manifold of the penalty, by conjugate gradients.
+// One step of Newton's method on the active manifold of the penalty, by conjugate gradients or, where
+// that costs no more than they may, by factorising its matrix.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "block_newton_columns.hpp"
+#include "block_newton_direct.hpp"
 #include "block_newton_hessian.hpp"
 #include "block_newton_penalty.hpp"
 #include "block_newton_precondition.hpp"
@@ -27,7 +29,8 @@ class NewtonStep {
              const double* linear, bool intercept, Monitor& monitor)
       : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
         intercept_(intercept), monitor_(monitor), width_(rows.width), outputs_(rows.outputs),
-        u_(static_cast<std::size_t>(rows.stride)), preconditioner_(rows, penalty, monitor) {}
+        u_(static_cast<std::size_t>(rows.stride)), preconditioner_(rows, penalty, monitor),
+        direct_(rows, columns, penalty, monitor) {}
 
   struct Options {
     double forcing = 0.3;
@@ -60,11 +63,17 @@ class NewtonStep {
     }
     const NewtonSystem system{units, starts_, features_, intercept_, active_,
                               w_,    mark_,   h_,        straight_};
-    preconditioner_.prepare(system);
-    outcome.cg = conjugate_gradients(options);
-    preconditioner_.spend(outcome.cg);
-    products_ += outcome.cg;
+    descend();
+    const bool direct =
+        direct_.pays(system, options.cg_limit) && direct_.solve(system, ring_, r_, step_);
+    if (!direct) {
+      preconditioner_.prepare(system);
+      outcome.cg = conjugate_gradients(options);
+      preconditioner_.spend(outcome.cg);
+      products_ += outcome.cg;
+    }
     line_search(outcome);
+    if (direct) direct_.adapt(outcome.full);
     return outcome;
   }
 
@@ -218,13 +227,18 @@ class NewtonStep {
     return sum;
   }
 
+  /// r_ = the steepest descent on the manifold.
+  void descend() {
+    r_.resize(w_.size()), z_.resize(w_.size());
+    for (std::size_t e = 0; e < w_.size(); ++e) {
+      r_[e] = mark_[e] == UnitPenalty::fixed ? 0.0 : -(g_[e] + q_[e]);
+    }
+  }
+
   int conjugate_gradients(const Options& options) {
     const std::size_t cells = w_.size();
     step_.assign(cells, 0.0);
-    r_.resize(cells), z_.resize(cells), hp_.assign(cells, 0.0);
-    for (std::size_t e = 0; e < cells; ++e) {
-      r_[e] = mark_[e] == UnitPenalty::fixed ? 0.0 : -(g_[e] + q_[e]);
-    }
+    hp_.assign(cells, 0.0);
     preconditioner_.apply(r_, z_);
     p_ = z_;
     double rz = inner(r_, z_);
@@ -392,6 +406,7 @@ class NewtonStep {
   std::vector<double>&cut_ = z_, &moved_ = hp_;
   std::vector<float> from_, to_, u_;
   NewtonPreconditioner preconditioner_;
+  DirectSystem direct_;
 };
 
 }  // namespace sparsvm

@@ -37,9 +37,11 @@ class BlockNewton(Solver):
     alone are quicker. For l1/linf the coefficients at the maximum of their group move together. A
     step that would cross a kink ends on it, so zeros are exact. Where there are many samples to
     each active feature, the conjugate gradients are preconditioned with the factorised Gram matrix
-    of these features, otherwise with the diagonal. Far below the alpha at which coefficients
-    appear, and with more features to choose from than samples, a few larger alphas are solved
-    roughly first. With l2 and fewer samples than features, up to 1500 of them times classes, all of
+    of these features, otherwise with the diagonal; where few coefficients are active and that
+    is cheaper, the matrix is factorised in double precision, damped as long as kinks cut the
+    steps. Far below the alpha at which coefficients appear, and with more features to choose from
+    than samples, a few larger alphas are solved roughly first, and so they are where a run
+    stalled. With l2 and fewer samples than features, up to 1500 of them times classes, all of
     this gives way to Newton steps on as many rotated features as there are samples.
 
     Memory besides the data: their columns (sparse data by rows, or dense data), 32 bytes per sample
@@ -77,17 +79,20 @@ class BlockNewton(Solver):
             if best.converged or done >= limit:
                 return best
         weights, intercept = _point(problem, start)
+        # Whether to come from larger alphas: far below them, where a run stalled without.
+        cold, insist, insisted = start is None and best is None, False, False
         with blas_threads(control.n_jobs or 1):
             while True:
                 raw = _core.block_newton(
                     **undivided_arguments(problem),
                     loss=problem.loss.name,
                     weights=weights,
-                    warm=start is not None or best is not None,
-                    start_intercept=intercept,
+                    warm=not cold,
+                    start_intercept=None if insist else intercept,
                     tol=max(sharper * control.tol, 1e-15),
                     max_iter=limit - done,
-                    continuation=start is None and best is None,
+                    continuation=cold,
+                    insist=insist,
                     callback=progress(self.name, control),
                 )
                 intercept = raw["intercept"]
@@ -98,11 +103,15 @@ class BlockNewton(Solver):
                 )
                 if best is None or solution.gap < best.gap:
                     best = solution
+                if best.converged or done >= limit or sharper < 1e-6:
+                    break
+                if raw["stalled"] and not insisted and problem.tilt is None:
+                    cold = insist = insisted = True
+                    continue
                 # The gap inside neglects the repair of the dual that the certificate makes, so a
                 # solution that just misses is asked for again, sharper.
+                cold = insist = False
                 sharper *= 0.05
-                if best.converged or done >= limit or sharper < 1e-7:
-                    break
         return best
 
     def _by_samples(
