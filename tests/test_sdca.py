@@ -280,3 +280,31 @@ def test_newton_steps_find_the_last_digits(n_classes):
     slack = found.floor + exact.floor
     assert found.dual_objective <= exact.objective + slack
     assert exact.dual_objective <= found.objective + slack
+
+
+def test_an_estimated_gap_below_zero_is_asked_for_again_with_the_tolerance():
+    targets = []
+
+    class Method:
+        sweeps = 0
+
+        def run(self, target, sweeps):
+            targets.append(target)
+            self.sweeps += 2
+            return True
+
+        def values(self):
+            return {"objective": 1.0, "dual": 1.1 if self.sweeps < 6 else 0.99}
+
+    class Found:
+        gap = relative_gap = 0.02
+
+        def within(self, tol):
+            return False
+
+        def renew(self):
+            return self
+
+    assert not SDCA()._iterate(Method(), Found(), 1e-3, 8)
+    # Afterwards as much less as the certified gap is beyond the tolerance, within limits.
+    np.testing.assert_allclose(targets, [2e-3, 1e-3, 1e-3, 3e-3])

@@ -94,6 +94,8 @@ void bind_certificate(nb::module_& m) {
     self.unpack(out.data());
   }, nb::arg("out").noconvert(), "Write the matrix to an array of its size.")
       .def_prop_ro("bytes", &PackedEntries::bytes, "Memory of the entries.");
+  m.def("give_back_memory", &give_back_memory,
+        "Return to the system what the C library holds of freed blocks.");
   m.def("zeros", &zeros, nb::arg("n"), nb::arg("m"),
         "An (n, m) matrix of zeros; pages of a large one that are never written take no memory.");
   m.def("feature_norms", &feature_norms, nb::arg("design"), nb::arg("Y"), nb::kw_only(),

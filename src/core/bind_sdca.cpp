@@ -16,7 +16,7 @@
 #include "module.hpp"
 #include "monitor.hpp"
 #include "pages.hpp"
-#include "sdca_pricing.hpp"
+#include "sdca_driver.hpp"
 
 namespace sparsvm {
 
@@ -90,7 +90,7 @@ class SdcaRun {
   nb::tuple give_point() {
     const std::vector<int32_t>& used = method_->used();
     auto features = std::make_unique<std::vector<int32_t>>(used);
-    auto weights = std::make_unique<Pages<double>>(method_->used_weights());
+    auto weights = std::make_unique<Pages<double>>(method_->give_weights());
     auto Y = std::make_unique<Pages<double>>(method_->give_dual());
     const int64_t m = std::ssize(used);
     const size_t shape[1] = {used.size()};
@@ -101,6 +101,12 @@ class SdcaRun {
     }));
     return nb::make_tuple(list, owned(std::move(weights), m, outputs()), intercept(),
                           owned(std::move(Y), n_, classes_));
+  }
+
+  nb::object give_mean_dual() {
+    auto mean = std::make_unique<Pages<double>>(method_->give_mean_dual());
+    if (mean->empty()) return nb::none();
+    return nb::cast(owned(std::move(mean), n_, classes_));
   }
 
   nb::dict values() const {
@@ -159,6 +165,8 @@ void bind_sdca(nb::module_& m) {
            "so many sweeps.")
       .def("give_point", &SdcaRun::give_point,
            "The features in use, their rows of W, b and Y; what is given is not held twice.")
+      .def("give_mean_dual", &SdcaRun::give_mean_dual,
+           "With l2 and sparse data the mean Y (n, K) whose W the point has; None otherwise.")
       .def("point", &SdcaRun::point, "Copies of W (d, outputs), b (outputs,) and Y (n, K).")
       .def("values", &SdcaRun::values, "What the last look at the whole problem found.")
       .def_prop_ro("sweeps", &SdcaRun::sweeps, "Sweeps over the samples so far.")

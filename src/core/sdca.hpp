@@ -59,7 +59,13 @@ class SdcaSamples {
     packed_ = PackedEntries();
   }
   const std::vector<double>& mean() const { return mean_; }
-  void forget() { averaged_ = 0; }
+  void forget() {
+    averaged_ = 0;
+    mean_dual_ = Pages<double>();
+  }
+  /// The mean of the duals that makes the mean of the linear case's W; empty for dense data, and
+  /// where no sweep has been taken.
+  Pages<double> give_mean_dual() { return std::exchange(mean_dual_, Pages<double>()); }
   void set_anchor(const std::vector<double>& intercept) { anchor_ = mean_ = intercept; }
   int64_t visits() const { return visits_; }
 
@@ -250,6 +256,10 @@ class SdcaSamples {
     if (!features_.linear()) averaged_ = 0;
     const double share = 1.0 / static_cast<double>(++averaged_);
     for (int64_t k = 0; k < outputs_; ++k) mean_[k] += share * (anchor_[k] - mean_[k]);
+    if (!features_.linear() || !problem_.design->sparse()) return;
+    if (mean_dual_.empty()) mean_dual_.resize(dual_.size());
+    for (std::size_t e = 0; e < dual_.size(); ++e)
+      mean_dual_[e] += share * (dual_[e] - mean_dual_[e]);
   }
 
   /// visit(i, scores of the K classes) at the centre of the features and of the intercept.
@@ -405,6 +415,7 @@ class SdcaSamples {
   double slack_ = 0.0, visited_ = 0.0, mean_slack_ = 0.0;  // of this sweep; of the one before
   Pages<double> dual_;                                     // n x K
   PackedEntries packed_;                                   // while the dual is given away
+  Pages<double> mean_dual_;                                // n x K, of the linear case
   std::vector<double> curvature_;                          // n
   std::vector<int64_t> wake_;  // the sweep at which a sample is visited again
   std::vector<unsigned char> quiet_;

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "design.hpp"
@@ -52,22 +53,26 @@ class SdcaFeatures {
     features_ = std::move(features);
     center_ = std::move(center);
     m_ = std::ssize(features_);
-    for (auto* list : {&gain_, &anchor_, &level_, &size_}) list->assign(size(m_), 0.0);
+    gain_.resize(size(m_));
+    // Only what shrinks has the others.
+    for (auto* list : {&anchor_, &level_, &size_}) list->assign(linear() ? 0 : size(m_), 0.0);
     const double quad = absolute_ ? 0.0 : penalty_.quad();
     const double share = map_ == SdcaMap::entries ? (absolute_ ? 1.0 : penalty_.ratio()) : 1.0;
     for (int64_t j = 0; j < m_; ++j) {
       const double omega = penalty_.omega[features_[j]];
       gain_[j] = 1.0 / (omega * omega * (inverse_sigma + quad));
+      if (linear()) continue;
       anchor_[j] = omega * omega * inverse_sigma;
       level_[j] = share * omega;
     }
     uniform_ = std::all_of(gain_.begin(), gain_.end(), [&](double g) { return g == gain_[0]; });
+    if (linear() && uniform_ && m_ > 1) gain_ = std::vector<double>{gain_[0]};
     V_ = Pages<double>();  // one at a time
     V_.resize(size(m_ * K_));
     for (int64_t j = 0; j < m_; ++j) {
       for (int64_t k = 0; k < K_; ++k) {
         const double own = tilt ? tilt[features_[j] * K_ + k] : 0.0;
-        V_[j * K_ + k] = linear() ? gain_[j] * own : anchor_[j] * center_[j * K_ + k] + own;
+        V_[j * K_ + k] = linear() ? gain(j) * own : anchor_[j] * center_[j * K_ + k] + own;
       }
     }
     scratch_.reserve(K_);
@@ -75,6 +80,10 @@ class SdcaFeatures {
     entries_.clear();
     if (map_ == SdcaMap::groups) groups_.take(features_, penalty_);
   }
+
+  /// The centre itself. In the linear case the next mean makes another, and until then W is V.
+  Pages<double> give_center() { return std::exchange(center_, Pages<double>()); }
+  const Pages<double>& present() const { return center_.empty() ? V_ : center_; }
 
   /// Give V up: until others are taken up only the centre counts. Not in the linear case.
   void drop_state() {
@@ -105,7 +114,7 @@ class SdcaFeatures {
     for (int64_t e = 0; e < row.count; ++e) {
       const int64_t j = row.index[e];
       double* v = V_.data() + j * K_;
-      const double weight = static_cast<double>(row.x[e]) * (linear() ? gain_[j] : 1.0);
+      const double weight = static_cast<double>(row.x[e]) * (linear() ? gain(j) : 1.0);
       for (int64_t k = 0; k < K_; ++k) v[k] -= weight * y[k];
     }
   }
@@ -120,7 +129,7 @@ class SdcaFeatures {
     double sum = 0.0;
     for (int64_t e = 0; e < row.count; ++e) {
       const double x = static_cast<double>(row.x[e]);
-      sum += gain_[row.index[e]] * x * x;
+      sum += gain(row.index[e]) * x * x;
     }
     return sum;
   }
@@ -262,6 +271,7 @@ class SdcaFeatures {
   void forget() { averaged_ = 0; }
   void average() {
     if (!linear()) return;
+    if (center_.empty()) center_.resize(V_.size());
     const double share = 1.0 / static_cast<double>(++averaged_);
     for (std::size_t e = 0; e < V_.size(); ++e) center_[e] += share * (V_[e] - center_[e]);
   }
@@ -272,7 +282,7 @@ class SdcaFeatures {
     for (int64_t j = 0; j < m_; ++j) {
       double squares = 0.0;
       for (int64_t k = j * K_; k < (j + 1) * K_; ++k) squares += V_[k] * V_[k];
-      sum += 0.5 * squares / gain_[j];
+      sum += 0.5 * squares / gain(j);
     }
     return sum;
   }
@@ -285,6 +295,7 @@ class SdcaFeatures {
 
  private:
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
+  double gain(int64_t j) const { return gain_[gain_.size() > 1 ? j : 0]; }
   SdcaState state() const { return {V_.data(), gain_.data(), level_.data()}; }
 
   double largest(const double* v) const {
@@ -399,7 +410,7 @@ class SdcaFeatures {
   int64_t averaged_ = 0;  // steps in the mean of the linear case
   std::vector<int32_t> features_;
   Pages<double> V_, center_;                   // m x outputs
-  std::vector<double> gain_, anchor_, level_;  // m
+  std::vector<double> gain_, anchor_, level_;  // m; one gain where all are the same and linear
   std::vector<double> size_;                   // m: what tells that a row is zero
   std::vector<double> row_;
   std::vector<int32_t> rows_;  // of one sample: the rows that do not vanish, their factors, levels

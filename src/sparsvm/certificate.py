@@ -217,6 +217,10 @@ def best_scale(problem: Problem, flows: Floats) -> tuple[float, float]:
         norm, top = largest_slope(problem, flows) * limit(problem), gain.peak()
         scale = top if norm * top <= 1.0 else 1.0 / norm
         return scale, gain.value(scale)
+    if problem.penalty.kind == "l2" and problem.tilt is None:
+        norms = feature_slopes(problem, flows)
+        if norms is not None:
+            return _squared_scale(problem, norms, gain)
     G, error = slope(problem, flows)
     if problem.penalty.is_norm:
         scale = _norm_scale(problem, G, error, gain.peak())
@@ -276,6 +280,23 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
         if high - low <= 1e-14 * high:
             break
     return low
+
+
+def _squared_scale(problem: Problem, norms: Floats, gain: Gain) -> tuple[float, float]:
+    r"""Return the c >= 0 that maximises ``gain(c) - alpha c² norms² / 2``, and the value there.
+
+    The norms of the features, errors included, are all that l2 needs of G.
+    """
+    # The norms themselves are rounded, too.
+    rounding = (1.0 + (problem.n_outputs + 16) * UNIT) ** 2 * (1.0 + 64.0 * UNIT)
+    curvature = problem.alpha * float(np.sum(norms * norms)) * rounding
+
+    def derivatives(c: float) -> tuple[float, float]:
+        first, second = gain.derivatives(c)
+        return first - c * curvature, second - curvature
+
+    c = climb(derivatives, 1.0, gain.limit) if curvature > 0.0 or gain.peak() > 0.0 else 0.0
+    return c, gain.value(c) - 0.5 * c * c * curvature
 
 
 def _conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:

@@ -62,11 +62,12 @@ class Columns:
 
     def largest(self) -> Floats:
         """Return the largest absolute coefficient of each of the d features."""
+        sizes = -self.values.min(axis=0, initial=0.0)
+        np.maximum(self.values.max(axis=0, initial=0.0), sizes, out=sizes)
+        if self.used.size == self.d:
+            return np.asarray(sizes)
         largest = np.zeros(self.d)
-        values = self.values
-        largest[self.used] = np.maximum(
-            values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0)
-        )
+        largest[self.used] = sizes
         return largest
 
 

@@ -86,12 +86,13 @@ def _products(problem: Problem, signed: Floats) -> dict[str, Any]:
 def feature_slopes(problem: Problem, flows: Floats) -> Floats | None:
     """Return the dual norm of each feature of G / alpha, its error added; 0 if unpenalised.
 
-    None for dense data, and for penalties that are not norms of single features: G may be larger
-    than sparse data, and here only a block of it is held at a time. The flows are changed and put
-    back meanwhile.
+    For l2 the Euclidean norm. None for dense data, and for penalties that are not made of single
+    features: G may be larger than sparse data, and here only a block of it is held at a time. The
+    flows are changed and put back meanwhile.
     """
     terms = problem.penalty
-    single = terms.kind == "l1" or (terms.kind in GROUPS and terms.n_groups == problem.d)
+    squared = terms.kind == "l2"
+    single = squared or terms.kind == "l1" or (terms.kind in GROUPS and terms.n_groups == problem.d)
     if not problem.design.is_sparse or not single:
         return None
     # One more array of all samples and classes would be the largest thing here.
@@ -100,9 +101,9 @@ def feature_slopes(problem: Problem, flows: Floats) -> Floats | None:
     norms = np.asarray(
         _core.feature_norms(
             **_products(problem, signed),
-            kind=terms.kind,
+            kind="l1/l2" if squared else terms.kind,
             l1_ratio=terms.l1_ratio,
-            per_class=terms.per_class,
+            per_class=terms.per_class and not squared,
             omega=terms.omega,
         )
     )

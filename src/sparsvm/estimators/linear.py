@@ -192,7 +192,9 @@ def column_scores(X: Any, coef: Any) -> npt.NDArray[Any]:
 def sparse_scores(X: Any, coef: Any) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
     """Yield blocks of the rows of a CSR or CSC matrix with X coefᵀ, X being read where it is."""
     columns = _columns_in_use(coef)
-    used = coef[:, columns]
+    if 2 * columns.size > X.shape[1]:  # a copy would be as large as all
+        columns = np.arange(X.shape[1])
+    used = coef if columns.size == X.shape[1] else coef[:, columns]
     weights = (used.toarray() if sp.issparse(used) else used).T
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     dtype = np.result_type(X.dtype, coef.dtype)

@@ -44,7 +44,13 @@ def as_type(values: Floats, dtype: np.dtype[Any]) -> Floats:
     return values.astype(np.float32).astype(np.float64) if dtype == np.float32 else values
 
 
-def presented(problem: Problem, solution: Solution, dtype: np.dtype[Any], tol: float) -> Solution:
+def presented(
+    problem: Problem,
+    solution: Solution,
+    dtype: np.dtype[Any],
+    tol: float,
+    overwrite_dual: bool = False,
+) -> Solution:
     """Centre the intercepts, round to the type of the data, and certify if that changed anything.
 
     Parameters
@@ -56,6 +62,8 @@ def presented(problem: Problem, solution: Solution, dtype: np.dtype[Any], tol: f
         float32 or float64; the coefficients keep double precision but hold values of this type.
     tol : float
         The tolerance promised, see :func:`tolerance`.
+    overwrite_dual : bool
+        Whether the array of the solution's dual may be used, the solution being of no more use.
     """
     coef = as_type(solution.coef, dtype)
     intercept = as_type(centred(problem, solution.intercept), dtype)
@@ -77,4 +85,5 @@ def presented(problem: Problem, solution: Solution, dtype: np.dtype[Any], tol: f
         history=solution.history,
         solver=solution.solver,
         status_if_not="stalled" if solution.converged else solution.status,
+        overwrite_dual=overwrite_dual,
     )

@@ -253,7 +253,8 @@ class SparseSVC(PenalisedClassifier):
         control = self._control(data.dtype)
         solver = resolve(self.solver, problem, control)
         solution = solver.solve(problem, self._start(problem, data), control)
-        return presented(problem, solution, data.dtype, tolerance(self.tol, data.dtype))
+        tol = tolerance(self.tol, data.dtype)
+        return presented(problem, solution, data.dtype, tol, overwrite_dual=True)
 
     def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
         self._store_solution(data, solution)

@@ -10,8 +10,9 @@ import numpy as np
 from sparsvm import _core
 from sparsvm.columns import Columns
 from sparsvm.losses import Floats, Hinge
+from sparsvm.packed import Packed
 from sparsvm.problem import Problem
-from sparsvm.solution import Control, History, Solution, Start
+from sparsvm.solution import Certificate, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best, on_simplices
 from sparsvm.solvers.native import native_arguments
@@ -101,10 +102,13 @@ class SDCA(Solver):
             best = _BestUsed(problem, method, look=start is not None or not margins)
             stalled = self._iterate(method, best, control.tol, limit)
             n_iter, history = method.sweeps, History(**method.history())
-            columns, intercept, dual = best.columns, best.intercept, best.packed_dual
+            columns, mean = best.columns, best.mean
+            intercept, dual = best.intercept, best.packed_dual
             # Their arrays of all samples and classes are not needed for the certificate.
             del method, best
-            return Solution.certify(
+            if mean is not None:
+                columns = _made_by(problem, mean.unpacked())
+            solution = Solution.certify(
                 problem,
                 columns if problem.design.is_sparse else columns.dense(),
                 intercept,
@@ -117,6 +121,10 @@ class SDCA(Solver):
                 status_if_not="stalled" if stalled else "max_iter",
                 overwrite_dual=True,
             )
+        if problem.design.is_sparse:
+            # Of sparse data what was freed may be as much as the solution.
+            _core.give_back_memory()
+        return solution
 
     def _iterate(self, method: Any, best: Best, tol: float, limit: int) -> bool:
         """Sweep and certify until the certificate holds; True if that became hopeless."""
@@ -130,7 +138,8 @@ class SDCA(Solver):
                 found = method.values()
                 gap = (found["objective"] - found["dual"]) / abs(found["objective"])
                 right = tol * gap / max(certified, 1e-300)
-                target = float(np.clip(right, 0.3 * gap, 0.95 * gap))
+                # One below zero says nothing about by how much it errs.
+                target = float(np.clip(right, 0.3 * gap, 0.95 * gap)) if gap > 0.0 else tol
             if method.sweeps >= mark:
                 standing = standing + 1 if best.gap > 0.9 * gap_at_mark else 0
                 if standing == 2:
@@ -157,12 +166,46 @@ class SDCA(Solver):
 
 
 class _BestUsed(Best):
-    """The same with the features in use only, and with the dual that the method gives away."""
+    """The same with the features in use only, and with the dual that the method gives away.
+
+    Where all features are in use, the coefficients of the best point may be as large as the data;
+    it is held by the mean of duals that made it.
+    """
+
+    mean: Packed | None = None
+
+    def renew(self) -> Certificate:
+        """Certify the present point of the method and keep what is better than before."""
+        objective = self.objective
+        mean = _packed(self.method.give_mean_dual())
+        proof = super().renew()
+        if mean is not None and proof.objective < objective:
+            self.mean = mean
+            self.columns = Columns.of(np.zeros((self.problem.n_outputs, 0)))
+        return proof
 
     def _point(self) -> tuple[Floats | Columns, Floats, Floats]:
         used, rows, intercept, dual = self.method.give_point()
         coef = Columns(used, np.asarray(rows).T, self.problem.d)
         return (coef if self.problem.design.is_sparse else coef.dense()), intercept, dual
+
+
+def _packed(matrix: Floats | None) -> Packed | None:
+    return None if matrix is None else Packed(matrix)
+
+
+def _made_by(problem: Problem, dual: Floats) -> Columns:
+    r"""Return the coefficients :math:`(tilt - \tilde Y^\top X)/\omega^2` of a dual with l2.
+
+    For penalties that only scale; the dual is in units of 1 / alpha and is overwritten.
+    """
+    terms = problem.penalty
+    coef = problem.transposed(problem.signed_dual(dual, overwrite=True))
+    np.negative(coef, out=coef)
+    if problem.tilt is not None:
+        coef += problem.tilt
+    coef /= terms.omega**2
+    return Columns.all_of(coef)
 
 
 def _scaled(report: Any, alpha: float) -> Any:

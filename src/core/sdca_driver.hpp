@@ -115,8 +115,15 @@ class Sdca {
     return features_.linear() ? features_.features() : used_;
   }
   Pages<double> used_weights() const {
+    if (features_.linear()) return features_.present();
     return rows_of(used(), features_.features(), features_.center(), outputs_);
   }
+  /// The same, not held here any more where all features are in use.
+  Pages<double> give_weights() {
+    if (features_.linear() && !features_.center().empty()) return features_.give_center();
+    return used_weights();
+  }
+  Pages<double> give_mean_dual() { return samples_.give_mean_dual(); }
 
  private:
   static constexpr int64_t products_per_sweep = 6;  // that take as long
@@ -163,9 +170,12 @@ class Sdca {
   /// Give up what rebuilding makes anew, while others need memory; reading dense data takes too long.
   void rest() {
     samples_.drop_face();
-    if (!problem_.design->sparse() || features_.linear()) return;
-    samples_.drop_rows();
-    features_.rest(used_);
+    if (!problem_.design->sparse()) return;
+    if (!features_.linear()) {
+      samples_.drop_rows();
+      features_.rest(used_);
+    }
+    give_back_memory();
   }
 
   bool norm_penalty() const { return problem_.penalty.quad() == 0.0; }
@@ -255,8 +265,8 @@ class Sdca {
   /// part for good and no proximal term holds them, nothing has to be made anew after every look.
   bool current() const { return features_.linear() && features_.count() == d_ && looks_ % 16 != 0; }
 
-  Pages<double> center_of(const std::vector<int32_t>& list) const {
-    if (features_.linear() && features_.count() == d_) return features_.center();
+  Pages<double> center_of(const std::vector<int32_t>& list) {
+    if (features_.linear() && features_.count() == d_) return features_.give_center();
     return rows_of(list, features_.features(), features_.center(), outputs_);
   }
 
