@@ -26,6 +26,7 @@
 #include "class_coupling.hpp"
 #include "column_sums.hpp"
 #include "feature_elimination.hpp"
+#include "gram.hpp"
 #include "penalty_blocks.hpp"
 #include "spd_inverse.hpp"
 

@@ -11,13 +11,11 @@ inline void NewtonSystem::form_gram(const PenaltyBlocks& blocks, const double* X
                                     double* M) {
   scaled_columns(blocks, Xw, k, scaled_);
   const std::size_t columns = scaled_.size() / n_;
-  const bool quadratic = !gram_.empty();
-  if (quadratic)
-    for (int c = 0; c < n_; ++c)
-      std::copy(gram_.data() + idx(0, c), gram_.data() + idx(c, c) + 1, M + idx(0, c));
-  if (columns > 0 || !quadratic)
-    syrk('U', 'N', n_, static_cast<int>(columns), 1.0, scaled_.data(), n_, quadratic ? 1.0 : 0.0, M,
-         n_);
+  if (gram_.empty()) return gram_by_halves(n_, static_cast<int>(columns), scaled_.data(), M, n_);
+  for (int c = 0; c < n_; ++c)
+    std::copy(gram_.data() + idx(0, c), gram_.data() + idx(c, c) + 1, M + idx(0, c));
+  if (columns > 0)
+    syrk('U', 'N', n_, static_cast<int>(columns), 1.0, scaled_.data(), n_, 1.0, M, n_);
 }
 
 inline bool NewtonSystem::factor_samples() {
