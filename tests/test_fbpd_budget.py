@@ -196,7 +196,7 @@ def test_hard_margins(solver):
     exact = BudgetSearch().solve(problem, None, Control(tol=1e-6))
     found = solver().solve(problem, None, Control(tol=1e-3))
     assert found.status == "optimal"
-    assert found.hinge == 0.0
+    assert found.hinge <= 1e-15  # rounding of scores
     assert found.objective == pytest.approx(exact.objective, rel=1e-3)
 
 
