@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import hinge_cases
 from problems import make
 from sparsvm.solution import Control, History, Solution
 from sparsvm.solvers import Chain, Solver, Stage, as_solver, registry
@@ -83,6 +84,22 @@ def test_an_iteration_limit_of_the_caller_ends_the_chain():
     assert not hasattr(second, "seen")
     # A solver's own default limit is a reason to try the next one.
     assert run(Scripted(1e-3, "max_iter"), second).status == "optimal"
+
+
+def test_a_limit_of_a_stage_hands_over_unless_the_caller_has_one():
+    first, second = Scripted(1e-2, status="max_iter"), Scripted(1e-5)
+    assert run(Stage(first, 1e-3, 7), second).gap == 1e-5
+    assert first.seen[1].max_iter == 7 and second.seen[1].max_iter is None
+    found = run(Stage(first, 1e-3, 7), second, max_iter=5)
+    assert first.seen[1].max_iter == 5 and found.status == "max_iter" and found.gap == 1e-2
+
+
+def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
+    for d, limit in ((5, registry.FEW_SWEEPS), (1500, None)):
+        X, y = hinge_cases.gaussian(0, 600, d, 3)
+        problem = hinge_cases.build(X, y, hinge_cases.PENALTIES["l1"](d))
+        first = registry.choose(problem, Control()).stages[0]
+        assert first.solver.name == "sdca" and first.limit == limit
 
 
 def test_auto_leaves_out_of_a_chain_the_solvers_that_cannot(monkeypatch):

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 class Stage(NamedTuple):
     """One link of a chain: ``solver`` works until the relative gap is at most ``until``.
 
-    With ``until=0`` it works until the tolerance of the whole chain.
+    With ``until=0`` it works until the tolerance of the whole chain. ``limit`` takes the place of
+    its own limit of iterations.
     """
 
     solver: Solver
     until: float = 0.0
+    limit: int | None = None
 
 
 class Chain(Solver):
@@ -55,8 +57,11 @@ class Chain(Solver):
         runs: list[tuple[float, Solution]] = []
         for stage in self.stages:
             entered = time.perf_counter() - began
+            limit = stage.limit if control.max_iter is None else control.max_iter
             ended = stage.solver.solve(
-                problem, start, replace(control, tol=max(control.tol, stage.until))
+                problem,
+                start,
+                replace(control, tol=max(control.tol, stage.until), max_iter=limit),
             )
             runs.append((entered, ended))
             if best is None or ended.gap < best.gap:
