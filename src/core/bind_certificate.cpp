@@ -27,15 +27,21 @@ using Vector = Input<double, 1>;
 using Matrix = Input<double, 2>;
 using Writable = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+constexpr const char* kFeatures = "the design's number of features is";
+
+void check_sizes(const Design& design, const Matrix& Y, const Vector& error,
+                 const Vector& column_norms, const Vector& omega) {
+  check_size("Y has", rows(Y), "the design's number of samples is", design.n());
+  check_size("error has", length(error), "the number of outputs is", columns(Y));
+  check_size("column_norms has", length(column_norms), kFeatures, design.d());
+  check_size("omega has", length(omega), kFeatures, design.d());
+}
+
 Output::Vector feature_norms(const Design& design, const Matrix& Y, double scale,
                              const Vector& error, const Vector& column_norms,
                              const std::string& kind, double l1_ratio, bool per_class,
                              const Vector& omega) {
-  const char* features = "the design's number of features is";
-  check_size("Y has", rows(Y), "the design's number of samples is", design.n());
-  check_size("error has", length(error), "the number of outputs is", columns(Y));
-  check_size("column_norms has", length(column_norms), features, design.d());
-  check_size("omega has", length(omega), features, design.d());
+  check_sizes(design, Y, error, column_norms, omega);
   const PenaltyKind which = penalty_kind(kind);
   const FeatureNorms norms{&design, PenaltyLayout::make_shape(which, l1_ratio),
                            which != PenaltyKind::l1 && !per_class && columns(Y) > 1, omega.data(),
@@ -52,12 +58,8 @@ double largest_norm(const Design& design, const Matrix& Y, double scale, const V
                     const Vector& column_norms, const std::string& kind, double l1_ratio,
                     const Input<int32_t, 1>& groups, int64_t n_groups, bool per_class,
                     const Vector& omega) {
-  const char* features = "the design's number of features is";
-  check_size("Y has", rows(Y), "the design's number of samples is", design.n());
-  check_size("error has", length(error), "the number of outputs is", columns(Y));
-  check_size("column_norms has", length(column_norms), features, design.d());
-  check_size("omega has", length(omega), features, design.d());
-  check_size("groups has", length(groups), features, design.d());
+  check_sizes(design, Y, error, column_norms, omega);
+  check_size("groups has", length(groups), kFeatures, design.d());
   for (int64_t j = 0; j < length(groups); ++j)
     if (groups.data()[j] < 0 || groups.data()[j] >= n_groups)
       throw std::invalid_argument("groups[" + std::to_string(j) + "] is " +
