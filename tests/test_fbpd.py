@@ -17,7 +17,7 @@ from reference import oracles
 from sparsvm import _core
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge, Ramp
-from sparsvm.penalties import as_penalty
+from sparsvm.penalties import L1, GroupL2, GroupLinf, SparseGroup, as_penalty
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, Start
 from sparsvm.solvers import FBPD, as_solver, resolve
@@ -134,7 +134,8 @@ def sparse_problem(classes, scalar=np.float64, samples=150, features=40, weighte
 @pytest.mark.parametrize("classes", [2, 3, 4, 5, 6, 8, 9, 13, 20, 29, 32, 33, 66, 100])
 @pytest.mark.parametrize("scalar", [np.float32, np.float64])
 def test_iterates_on_compressed_rows(classes, scalar):
-    # Two storages, of which only rows take products and dual step in one pass.
+    # Two storages, passed over once: rows for both products and the dual step, columns for both
+    # products and the primal one.
     rows = sparse_problem(classes, scalar, weighted=classes % 2 == 1)
     columns = replace(rows, design=make_design(sp.csc_array(oracles.dense(rows).astype(scalar))))
     for problem in (rows, columns):
@@ -146,6 +147,32 @@ def test_iterates_on_compressed_rows(classes, scalar):
             _, _, Y = method.last()
             assert Y.min() >= 0.0
             np.testing.assert_allclose(Y.sum(axis=1), problem.mass, rtol=1e-13)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    "penalty",
+    [L1(), GroupL2(), GroupLinf(groups=7, per_class=True), SparseGroup(groups=np.arange(200) % 9)],
+    ids=["l1", "rows", "blocks", "scattered groups"],
+)
+def test_iterates_on_columns_that_are_taken_in_several_pieces(penalty):
+    problem = sparse_problem(66, samples=70, features=200)
+    tilt = np.random.default_rng(0).normal(size=(66, 200)) / 10
+    columns = make_design(sp.csc_array(oracles.dense(problem)))
+    follow(replace(problem, design=columns, penalty=penalty.resolve(200, 66, None), tilt=tilt), 4)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [2, 9])
+def test_iterates_on_rows_with_more_weights_than_scores(classes):
+    # So many that fbpd has a companion by columns made.
+    features = (1 << 19) // (1 if classes == 2 else classes) + 1
+    rng = np.random.default_rng(classes)
+    X = sp.random_array((10, features), density=40 / features, format="csr", rng=rng)
+    problem = hinge_problem(X, np.arange(10, dtype=np.int32) % classes, "l1", alpha=1e-3)
+    method = FBPD()._method(problem)
+    assert problem.design.companion_bytes > 0
+    follow(problem, 2, method)
 
 
 @pytest.mark.native

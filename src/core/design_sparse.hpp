@@ -3,7 +3,7 @@
 //
 // Copies. CSR through any row index and CSC without one are used as they are. A companion is built
 // once, on first need, and kept:
-//   CSR: by columns, for gather_columns and transposed_subset;
+//   CSR: by columns, for gather_columns, transposed_subset and whoever asks for sparse_columns;
 //   CSC with a row index: the same columns with samples in canonical order, for everything;
 //   CSC: by rows, for the methods restricted to samples.
 #pragma once

@@ -28,6 +28,7 @@
 #include "fused_rows.hpp"
 #include "penalty_prox.hpp"
 #include "prox.hpp"
+#include "swept_columns.hpp"
 #include "swept_weights.hpp"
 
 namespace sparsvm {
@@ -99,11 +100,14 @@ class Fbpd {
   Fbpd(const FbpdProblem& problem, PenaltyProx prox, double tau, double sigma)
       : problem_(problem), prox_(std::move(prox)), n_(problem.design->n()), d_(problem.design->d()),
         outputs_(problem.outputs()), tau_(tau), sigma_(sigma), weights_(size(d_ * outputs_)),
-        ahead_(size(d_ * outputs_)), gradient_(size(d_ * outputs_)), intercept_(size(outputs_)),
-        ahead_intercept_(size(outputs_)), sum_weights_(size(d_ * outputs_)),
-        sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
-    if (SweptWeights::suits(*problem.design, outputs_)) swept_.emplace(*problem.design, outputs_);
-    if (FusedRows::suits(*problem.design, outputs_)) {
+        intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
+        sum_weights_(size(d_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
+    const Design& X = *problem.design;
+    if (SweptWeights::suits(X, outputs_)) swept_.emplace(X, outputs_);
+    if (SweptColumns::suits(X, outputs_)) columns_.emplace(X, outputs_);
+    ahead_.resize(size(cut_up() * outputs_));
+    gradient_.resize(ahead_.size());
+    if (FusedRows::suits(X, outputs_)) {
       fuse();
     } else {
       signed_.resize(size(n_ * outputs_));
@@ -117,14 +121,6 @@ class Fbpd {
       }
     }
     sum_signed_.resize(signed_.size());
-    // A few thousand entries at a time stay in cache from the gradient step to the extrapolation.
-    const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, 2048 / outputs_) : d_;
-    for (int64_t part = 0, from = 0; part < prox_.parts(); ++part) {
-      if (part > 0 && prox_.start(part) - from < rows) continue;
-      from = prox_.start(part);
-      chunks_.push_back(part);
-    }
-    chunks_.push_back(prox_.parts());
   }
 
   /// Up to `count` iterations, fewer if ‖x⁺ − x‖ <= tolerance·‖x⁺‖ for x = (W, b), or, where x⁺ =
@@ -136,11 +132,11 @@ class Fbpd {
     settled_ = false;
     for (int64_t done = 0; done < count; ++done) {
       poll();
-      if (!fused_ && !swept_) {
+      if (!fused_ && !swept_ && !columns_) {
         problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
         poll();
       }
-      double change = tolerance < 0.0 ? primal_step<false>() : primal_step<true>();
+      double change = tolerance < 0.0 ? primal_step<false>(poll) : primal_step<true>(poll);
       const bool dual_decides = tolerance >= 0.0 && !(change < INFINITY);
       if (dual_decides) before_ = signed_;
       dual_step();
@@ -154,11 +150,17 @@ class Fbpd {
 
   /// The two products of `count` iterations and nothing else: what benchmarks measure run() by.
   void products(int64_t count) {
-    std::vector<double> gradient(gradient_.size());
+    std::vector<double> gradient(weights_.size());
     scores_.resize(size(n_ * outputs_));
     for (int64_t done = 0; done < count; ++done) {
-      problem_.design->transposed(signed_.data(), outputs_, gradient.data());
-      problem_.design->scores(ahead_.data(), outputs_, scores_.data());
+      if (columns_) {
+        columns_->gradient(0, d_, signed_.data(), gradient.data());
+        columns_->clear(scores_.data());
+        columns_->add_scores(0, d_, weights_.data(), scores_.data());
+      } else {
+        problem_.design->transposed(signed_.data(), outputs_, gradient.data());
+        problem_.design->scores(ahead_.data(), outputs_, scores_.data());
+      }
     }
   }
 
@@ -207,6 +209,22 @@ class Fbpd {
  private:
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
 
+  /// Cuts the features where the penalty allows it, so that a few thousand entries at a time stay in
+  /// cache from the gradient step to the extrapolation. Returns the features of which the latter two
+  /// are held at a time: those of the largest piece if columns are swept, else all.
+  int64_t cut_up() {
+    const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, 2048 / outputs_) : d_;
+    int64_t from = 0, widest = 0;
+    for (int64_t part = 0; part < prox_.parts(); ++part) {
+      if (part > 0 && prox_.start(part) - from < rows) continue;
+      widest = std::max(widest, prox_.start(part) - from);
+      from = prox_.start(part);
+      chunks_.push_back(part);
+    }
+    chunks_.push_back(prox_.parts());
+    return columns_ ? std::max(widest, d_ - from) : d_;
+  }
+
   /// Every fourth iterate is enough for a mean and keeps the sums out of the loop's cost.
   static constexpr int64_t sum_every = 4;
 
@@ -253,39 +271,32 @@ class Fbpd {
     return moved > 0.0 ? std::sqrt(moved / length) : 0.0;
   }
 
-  /// W and b with their extrapolation; returns ‖x⁺ − x‖/‖x⁺‖ if it is to be measured, infinity
-  /// where x⁺ = 0 to rounding.
-  template <bool measure>
-  double primal_step() {
+  /// W and b with their extrapolation, and the scores of it if columns are swept; returns
+  /// ‖x⁺ − x‖/‖x⁺‖ if it is to be measured, infinity where x⁺ = 0 to rounding.
+  template <bool measure, typename Poll>
+  double primal_step(Poll poll) {
     double moved = 0.0, length = 0.0;
+    if (columns_) columns_->clear(scores_.data());
     for (std::size_t c = 0; c + 1 < chunks_.size(); ++c) {
       const int64_t from = chunks_[c], to = chunks_[c + 1];
-      const int64_t first = prox_.start(from) * outputs_, end = prox_.start(to) * outputs_;
-      gradient_step(first, end);
-      prox_.apply(ahead_.data(), tau_ * problem_.alpha, from, to);
-      extrapolate<measure>(first, end, moved, length);
+      const int64_t first = prox_.start(from), end = prox_.start(to);
+      const int64_t at = first * outputs_, entries = (end - first) * outputs_;
+      double *W = weights_.data() + at, *V = ahead_.data() + (columns_ ? 0 : at);
+      double* G = gradient_.data() + (columns_ ? 0 : at);
+      if (columns_) columns_->gradient(first, end, signed_.data(), G);
+      flat::descend(W, G, tau_, V, entries);
+      if (problem_.tilt) flat::subtract(problem_.tilt + at, -tau_ * problem_.alpha, W, entries);
+      prox_.apply(weights_.data(), tau_ * problem_.alpha, from, to);
+      if constexpr (measure) flat::compare(W, V, entries, moved, length);
+      flat::extrapolate(W, V, entries);
+      if (!columns_) continue;
+      columns_->add_scores(first, end, V, scores_.data());
+      poll();
     }
     if (problem_.intercept) intercept_step(moved, length);
     // Column sums that should vanish leave their rounding, step after step, in the intercept.
     const double noise = 4.0 * DBL_EPSILON * tau_ * static_cast<double>(iteration_ + 1);
     return measure && length > noise * noise ? std::sqrt(moved / length) : INFINITY;
-  }
-
-  void gradient_step(int64_t first, int64_t end) {
-    double* V = ahead_.data() + first;
-    flat::step(weights_.data() + first, gradient_.data() + first, tau_, V, end - first);
-    if (!problem_.tilt) return;
-    flat::step(V, problem_.tilt + first, -tau_ * problem_.alpha, V, end - first);
-  }
-
-  template <bool measure>
-  void extrapolate(int64_t first, int64_t end, double& moved, double& length) {
-    double *V = ahead_.data() + first, *W = weights_.data() + first;
-    if constexpr (measure) {
-      flat::extrapolate(V, W, end - first, moved, length);
-    } else {
-      flat::extrapolate(V, W, end - first);
-    }
   }
 
   void intercept_step(double& moved, double& length) {
@@ -353,7 +364,7 @@ class Fbpd {
       return fused_->step(V, b, outputs_ == 1 ? 0.5 * sigma_ : sigma_, signed_.data(),
                           gradient_.data(), totals_.data());
     }
-    if (!swept_) problem_.design->scores(V, outputs_, scores_.data());
+    if (!swept_ && !columns_) problem_.design->scores(V, outputs_, scores_.data());
     if (outputs_ < DualRows::least_outputs) {
       return few_rows({n_, outputs_, scores_.data(), b, margins_.data(), own_.data(), problem_.mass,
                        sigma_, signed_.data(), totals_.data()});
@@ -384,7 +395,8 @@ class Fbpd {
   double tau_, sigma_;
   bool settled_ = false;
   int64_t iteration_ = 0, summed_ = 0;
-  std::vector<double> weights_, ahead_, gradient_;   // d x outputs
+  std::vector<double> weights_;                      // d x outputs
+  std::vector<double> ahead_, gradient_;             // the same, or a piece if columns are swept
   std::vector<double> scores_;                       // n x outputs, if not swept
   std::vector<double> signed_;                       // Ỹ, or fused Y, in the order of at()
   std::vector<double> intercept_, ahead_intercept_;  // outputs
@@ -395,7 +407,8 @@ class Fbpd {
   std::vector<double> totals_;         // outputs: column sums of Ỹ
   std::optional<FusedRows> fused_;     // for small dense designs
   std::optional<SweptWeights> swept_;  // for compressed rows
-  std::vector<int64_t> chunks_;        // parts of the penalty that are treated together
+  std::optional<SweptColumns> columns_;
+  std::vector<int64_t> chunks_;  // parts of the penalty that are treated together
 };
 
 }  // namespace sparsvm

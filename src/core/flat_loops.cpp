@@ -9,9 +9,17 @@ SPARSVM_CLONED void add(const double* __restrict from, double* __restrict to, st
   for (std::int64_t e = 0; e < count; ++e) to[e] += from[e];
 }
 
-SPARSVM_CLONED void step(const double* a, const double* b, double step, double* out,
-                         std::int64_t count) {
-  for (std::int64_t e = 0; e < count; ++e) out[e] = a[e] - step * b[e];
+SPARSVM_CLONED void descend(double* __restrict now, const double* __restrict by, double step,
+                            double* __restrict before, std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) {
+    before[e] = now[e];
+    now[e] -= step * by[e];
+  }
+}
+
+SPARSVM_CLONED void subtract(const double* __restrict from, double step, double* __restrict to,
+                             std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) to[e] -= step * from[e];
 }
 
 SPARSVM_CLONED void soften(double* values, double shrink, double below, std::int64_t count) {
@@ -22,24 +30,20 @@ SPARSVM_CLONED void soften(double* values, double shrink, double below, std::int
   }
 }
 
-SPARSVM_CLONED void extrapolate(double* __restrict ahead, double* __restrict now,
+SPARSVM_CLONED void extrapolate(const double* __restrict now, double* __restrict before,
                                 std::int64_t count) {
-  for (std::int64_t e = 0; e < count; ++e) {
-    const double next = ahead[e], before = now[e];
-    ahead[e] = 2.0 * next - before;
-    now[e] = next;
-  }
+  for (std::int64_t e = 0; e < count; ++e) before[e] = 2.0 * now[e] - before[e];
 }
 
-void extrapolate(double* ahead, double* now, std::int64_t count, double& moved, double& length) {
+void compare(const double* now, const double* before, std::int64_t count, double& moved,
+             double& length) {
   double squares = 0.0, size = 0.0;
   for (std::int64_t e = 0; e < count; ++e) {
-    squares += (ahead[e] - now[e]) * (ahead[e] - now[e]);
-    size += ahead[e] * ahead[e];
+    squares += (now[e] - before[e]) * (now[e] - before[e]);
+    size += now[e] * now[e];
   }
   moved += squares;
   length += size;
-  extrapolate(ahead, now, count);
 }
 
 }  // namespace sparsvm::flat

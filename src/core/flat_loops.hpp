@@ -8,16 +8,20 @@ namespace sparsvm::flat {
 /// to += from.
 void add(const double* from, double* to, std::int64_t count);
 
-/// out = a − step·b; out may be a.
-void step(const double* a, const double* b, double step, double* out, std::int64_t count);
+/// before <- now and now <- now − step·by.
+void descend(double* now, const double* by, double step, double* before, std::int64_t count);
+
+/// to <- to − step·from.
+void subtract(const double* from, double step, double* to, std::int64_t count);
 
 /// values <- sign(v)·max(|v| − shrink, 0)/below.
 void soften(double* values, double shrink, double below, std::int64_t count);
 
-/// ahead <- 2·ahead − now and now <- what ahead was.
-void extrapolate(double* ahead, double* now, std::int64_t count);
+/// before <- 2·now − before.
+void extrapolate(const double* now, double* before, std::int64_t count);
 
-/// The same, adding ‖ahead − now‖² to `moved` and ‖ahead‖² to `length`.
-void extrapolate(double* ahead, double* now, std::int64_t count, double& moved, double& length);
+/// Adds ‖now − before‖² to `moved` and ‖now‖² to `length`.
+void compare(const double* now, const double* before, std::int64_t count, double& moved,
+             double& length);
 
 }  // namespace sparsvm::flat

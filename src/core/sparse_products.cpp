@@ -1,5 +1,7 @@
 #include "sparse_products.hpp"
 
+#include <algorithm>
+
 #include "row_tiles.hpp"
 
 namespace sparsvm {
@@ -56,9 +58,8 @@ SPARSVM_INLINE void gather(const Compressed<T>& M, RowMap majors, const double* 
 }
 
 template <typename T>
-SPARSVM_INLINE void scatter(const Compressed<T>& M, RowMap majors, int64_t minors, const double* B,
-                            int64_t K, double* out) {
-  for (int64_t e = 0; e < minors * K; ++e) out[e] = 0.0;
+SPARSVM_INLINE void scatter(const Compressed<T>& M, RowMap majors, const double* B, int64_t K,
+                            double* out) {
   if (K == 1) return scatter_one(M, majors, B, out);
   for_each_row_tile(majors.n, K, [&](int64_t i, const auto& tile) SPARSVM_INLINE_LAMBDA {
     Pack v[std::decay_t<decltype(tile)>::packs];
@@ -81,14 +82,26 @@ SPARSVM_CLONED void gather_product(const Compressed<double>& M, RowMap majors, c
   gather(M, majors, B, K, out);
 }
 
-SPARSVM_CLONED void scatter_product(const Compressed<float>& M, RowMap majors, int64_t minors,
-                                    const double* B, int64_t K, double* out) {
-  scatter(M, majors, minors, B, K, out);
+SPARSVM_CLONED void add_scatter_product(const Compressed<float>& M, RowMap majors, const double* B,
+                                        int64_t K, double* out) {
+  scatter(M, majors, B, K, out);
 }
 
-SPARSVM_CLONED void scatter_product(const Compressed<double>& M, RowMap majors, int64_t minors,
-                                    const double* B, int64_t K, double* out) {
-  scatter(M, majors, minors, B, K, out);
+SPARSVM_CLONED void add_scatter_product(const Compressed<double>& M, RowMap majors, const double* B,
+                                        int64_t K, double* out) {
+  scatter(M, majors, B, K, out);
+}
+
+void scatter_product(const Compressed<float>& M, RowMap majors, int64_t minors, const double* B,
+                     int64_t K, double* out) {
+  std::fill(out, out + minors * K, 0.0);
+  add_scatter_product(M, majors, B, K, out);
+}
+
+void scatter_product(const Compressed<double>& M, RowMap majors, int64_t minors, const double* B,
+                     int64_t K, double* out) {
+  std::fill(out, out + minors * K, 0.0);
+  add_scatter_product(M, majors, B, K, out);
 }
 
 }  // namespace sparsvm

@@ -27,4 +27,10 @@ void scatter_product(const Compressed<float>& M, RowMap majors, int64_t minors, 
 void scatter_product(const Compressed<double>& M, RowMap majors, int64_t minors, const double* B,
                      int64_t K, double* out);
 
+/// The same added to what `out` has.
+void add_scatter_product(const Compressed<float>& M, RowMap majors, const double* B, int64_t K,
+                         double* out);
+void add_scatter_product(const Compressed<double>& M, RowMap majors, const double* B, int64_t K,
+                         double* out);
+
 }  // namespace sparsvm
