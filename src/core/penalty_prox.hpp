@@ -186,8 +186,12 @@ class PenaltyProx {
         continue;
       }
       waiting_[waiting++] = j;
-      if (waiting == lanes) clip_batch(V, step);
+      if (waiting == lanes) clip_batch(V, step, waiting);
       waiting %= lanes;
+    }
+    if (waiting >= fewest_together) {
+      clip_batch(V, step, waiting);
+      waiting = 0;
     }
     for (int l = 0; l < waiting; ++l) {
       double* v = V + waiting_[l] * outputs_;
@@ -195,17 +199,17 @@ class PenaltyProx {
     }
   }
 
-  /// Clip the rows that wait, as many as there are lanes, none of which vanishes.
-  void clip_batch(double* V, double step) {
+  /// Clip the rows that wait, none of which vanishes.
+  void clip_batch(double* V, double step, int waiting) {
     constexpr int lanes = SimplexBatch::lanes;
     double* block = batch_.block();
-    for (int l = 0; l < lanes; ++l) {
+    for (int l = 0; l < waiting; ++l) {
       const double* v = V + waiting_[l] * outputs_;
       for (std::int64_t k = 0; k < outputs_; ++k) block[k * lanes + l] = std::abs(v[k]);
       batch_.mass()[l] = step * omega_[waiting_[l]];
     }
-    batch_.locate();
-    for (int l = 0; l < lanes; ++l) {
+    batch_.locate(waiting);
+    for (int l = 0; l < waiting; ++l) {
       const double level = std::max(0.0, batch_.top()[l] + batch_.theta()[l]);
       double* v = V + waiting_[l] * outputs_;
       for (std::int64_t k = 0; k < outputs_; ++k) v[k] = clipped(v[k], level) + 0.0;
@@ -271,6 +275,9 @@ class PenaltyProx {
       for (std::int64_t k = 0; k < width; ++k) v[k] = gathered_[i * width + k];
     }
   }
+
+  /// Rows of six entries: four take as long side by side as one after the other.
+  static constexpr int fewest_together = 5;
 
   PenaltyKind kind_;
   double ratio_;

@@ -26,9 +26,10 @@ class SimplexBatch {
   /// Replace every row y of the block by (y − theta)₊, the projection on {u >= 0, Σu = mass}.
   void project();
 
-  /// For every row y find top() = max y and theta() with Σ_k (y_k − top − theta)₊ = mass; the block
-  /// is left with y − top. As in project_simplex, this keeps the sum right to rounding of the mass.
-  void locate();
+  /// For the first `rows` rows y find top() = max y and theta() with Σ_k (y_k − top − theta)₊ = mass;
+  /// the block is left with y − top. As in project_simplex, this keeps the sum right to rounding of
+  /// the mass. What the other rows hold does not matter.
+  void locate(int rows = lanes);
 
  private:
   std::int64_t entries_;
