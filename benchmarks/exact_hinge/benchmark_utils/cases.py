@@ -76,11 +76,17 @@ def leukemia():
     return standardised(X), y
 
 
-def mnist_100():
-    """The first 10 images of each digit, 784 pixels divided by 255."""
+def mnist_raw():
+    """The first 10 images of each digit, 784 pixels from 0 to 255."""
     X, y = load_mnist(return_X_y=True)
     rows = first_of_each(y, 10)
-    return X[rows] / 255.0, y[rows]
+    return X[rows].astype(float), y[rows]
+
+
+def mnist_100():
+    """The same with pixels divided by 255."""
+    X, y = mnist_raw()
+    return X / 255.0, y
 
 
 def mnist(count):
@@ -122,6 +128,7 @@ def simulated():
 
 DATA = {
     "leukemia": leukemia,
+    "mnist_raw": mnist_raw,
     "mnist_100": mnist_100,
     "mnist_5000": lambda: mnist(5000),
     "mnist_60000": lambda: mnist(60000),
@@ -159,12 +166,13 @@ def _all_cases():
     ):
         yield from _cases(f"leukemia_{name}", "leukemia", penalty, (0.1, 1), baseline, 100, 300)
     blocks = {"groups": 4, "per_class": True}
-    # At lambda = 0.1 the optimum is W = 0.
+    # Divided by 255, which makes lambda 255 times smaller: there the optimum is W = 0 at 0.1.
     for name, penalty, baseline in (
         ("l1", L1(), "highs"),
         ("l1l2_blocks", GroupL2(**blocks), "clarabel"),
         ("l1linf_blocks", GroupLinf(**blocks), "highs"),
     ):
+        yield from _cases(f"mnist_raw_{name}", "mnist_raw", penalty, (0.01, 0.1), baseline, 20, 100)
         yield from _cases(f"mnist_{name}", "mnist_100", penalty, (1, 10), baseline, 20, 100)
     yield from _cases("arcene_l1", "arcene", L1(), (0.1, 1), "highs", 50, None)
     for data in ("news20_100", "news20_200"):
