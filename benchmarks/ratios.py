@@ -1,7 +1,8 @@
 """How much longer the baselines take than our solvers, to the same certified gap.
 
 Run ``python benchmarks/ratios.py [--problems leukemia_l1 mnist ...] [--quick]
-[--without-zero-columns] [--output FILE]`` with SPARSVM_DATA set. It prints a Markdown table, one line a problem:
+[--without-zero-columns] [--output FILE]`` with SPARSVM_DATA set. It prints a Markdown table, one
+line a problem:
 
 - ours: the median over several calls of the case's solver (one call where it takes more than
   three seconds), certificate included, on a problem made afresh; loading data is not timed. The
