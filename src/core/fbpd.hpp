@@ -140,7 +140,8 @@ class Fbpd {
       const bool dual_decides = tolerance >= 0.0 && !(change < INFINITY);
       if (dual_decides) before_ = signed_;
       dual_step();
-      if (++iteration_ % sum_every == 0) add_to_sums();
+      if (sums_this_one()) add_to_sums();
+      ++iteration_;
       if (dual_decides) change = dual_change();
       settled_ = change <= tolerance;
       if (settled_) return done + 1;
@@ -228,9 +229,11 @@ class Fbpd {
   /// Every fourth iterate is enough for a mean and keeps the sums out of the loop's cost.
   static constexpr int64_t sum_every = 4;
 
+  bool sums_this_one() const { return (iteration_ + 1) % sum_every == 0; }
+
+  /// All but the weights, which the primal step adds while they are in cache.
   void add_to_sums() {
     ++summed_;
-    add(weights_, sum_weights_);
     add(signed_, sum_signed_);
     add(intercept_, sum_intercept_);
   }
@@ -271,7 +274,7 @@ class Fbpd {
     return moved > 0.0 ? std::sqrt(moved / length) : 0.0;
   }
 
-  /// W and b with their extrapolation, and the scores of it if columns are swept; returns
+  /// W and b with their extrapolation, their scores if columns are swept, and the sum of W; returns
   /// ‖x⁺ − x‖/‖x⁺‖ if it is to be measured, infinity where x⁺ = 0 to rounding.
   template <bool measure, typename Poll>
   double primal_step(Poll poll) {
@@ -289,6 +292,7 @@ class Fbpd {
       prox_.apply(weights_.data(), tau_ * problem_.alpha, from, to);
       if constexpr (measure) flat::compare(W, V, entries, moved, length);
       flat::extrapolate(W, V, entries);
+      if (sums_this_one()) flat::add(W, sum_weights_.data() + at, entries);
       if (!columns_) continue;
       columns_->add_scores(first, end, V, scores_.data());
       poll();

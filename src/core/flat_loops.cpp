@@ -10,9 +10,9 @@ SPARSVM_CLONED void add(const double* __restrict from, double* __restrict to, st
 }
 
 SPARSVM_CLONED void descend(double* __restrict now, const double* __restrict by, double step,
-                            double* __restrict before, std::int64_t count) {
+                            double* __restrict minus, std::int64_t count) {
   for (std::int64_t e = 0; e < count; ++e) {
-    before[e] = now[e];
+    minus[e] = -now[e];
     now[e] -= step * by[e];
   }
 }
@@ -30,16 +30,16 @@ SPARSVM_CLONED void soften(double* values, double shrink, double below, std::int
   }
 }
 
-SPARSVM_CLONED void extrapolate(const double* __restrict now, double* __restrict before,
+SPARSVM_CLONED void extrapolate(const double* __restrict now, double* __restrict minus,
                                 std::int64_t count) {
-  for (std::int64_t e = 0; e < count; ++e) before[e] = 2.0 * now[e] - before[e];
+  for (std::int64_t e = 0; e < count; ++e) minus[e] += 2.0 * now[e];
 }
 
-void compare(const double* now, const double* before, std::int64_t count, double& moved,
+void compare(const double* now, const double* minus, std::int64_t count, double& moved,
              double& length) {
   double squares = 0.0, size = 0.0;
   for (std::int64_t e = 0; e < count; ++e) {
-    squares += (now[e] - before[e]) * (now[e] - before[e]);
+    squares += (now[e] + minus[e]) * (now[e] + minus[e]);
     size += now[e] * now[e];
   }
   moved += squares;

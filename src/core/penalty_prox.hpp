@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "feature_rows.hpp"
 #include "flat_loops.hpp"
 #include "penalty_kind.hpp"
 #include "prox.hpp"
@@ -150,70 +151,54 @@ class PenaltyProx {
   /// Soft thresholding by shrink·ω_j, then the prox of the group norm. The composition is the prox
   /// of the sum because the second keeps signs and zeros, hence the subgradients of the first.
   void groups(double* V, double step, double shrink, std::int64_t from, std::int64_t to) {
-    if (shrink > 0.0) {
+    if (shrink > 0.0 && (alone_ || (consecutive_ && all_ones_))) {
+      entrywise(V, shrink, 0.0, start(from), start(to));
+    } else if (shrink > 0.0) {
       for (std::int64_t i = start(from); i < start(to); ++i) {
-        const std::int64_t j = alone_ ? i : order_[i];
-        const double t = shrink * omega_[j];
-        double* v = V + j * outputs_;
-        for (std::int64_t k = 0; k < outputs_; ++k) v[k] = soft(v[k], t);
+        entrywise(V, shrink, 0.0, order_[i], order_[i] + 1);
       }
     }
     if (!alone_) return wide_groups(V, step, from, to);
+    norms_.resize(static_cast<std::size_t>(to - from));
     if (kind_ == PenaltyKind::group_linf) return clip_features(V, step, from, to);
-    for (std::int64_t j = from; j < to; ++j) {
-      const double t = step * omega_[j];
-      if (t > 0.0) prox_group_l2(V + j * outputs_, outputs_, t, V + j * outputs_);
+    shrink_features(V, step, from, to);
+  }
+
+  /// prox of step·ω_j‖·‖₂ of single features, as prox_group_l2.
+  void shrink_features(double* V, double step, std::int64_t from, std::int64_t to) {
+    double *factor = norms_.data(), *v = V + from * outputs_;
+    feature_rows::add_squares(v, to - from, outputs_, factor);
+    for (std::int64_t j = from; j < to; ++j, ++factor, v += outputs_) {
+      const double t = step * omega_[j], sum = *factor;
+      const double length = sum > 1e-280 && sum < 1e300 ? std::sqrt(sum) : norm2(v, outputs_);
+      *factor = t == 0.0 ? 1.0 : length > t ? (length - t) / length : 0.0;
     }
+    feature_rows::scale(V + from * outputs_, to - from, outputs_, norms_.data());
   }
 
   /// prox of step·ω_j‖·‖_∞ of single features. Most rows vanish, which a sum tells; the levels of
-  /// the others are found side by side where there are enough of them.
+  /// the others are found side by side.
   void clip_features(double* V, double step, std::int64_t from, std::int64_t to) {
     constexpr int lanes = SimplexBatch::lanes;
+    double *rows[lanes] = {}, sums[lanes] = {};
     int waiting = 0;
+    feature_rows::add_magnitudes(V + from * outputs_, to - from, outputs_, norms_.data());
     for (std::int64_t j = from; j < to; ++j) {
-      const double t = step * omega_[j];
+      const double t = step * omega_[j], sum = norms_[static_cast<std::size_t>(j - from)];
       if (t == 0.0) continue;
       double* v = V + j * outputs_;
-      double total = 0.0;
-      for (std::int64_t k = 0; k < outputs_; ++k) total += std::abs(v[k]);
-      if (total <= t) {
+      if (sum <= t) {
         std::fill(v, v + outputs_, 0.0);
-        continue;
-      }
-      if (outputs_ > SimplexBatch::longest) {
+      } else if (outputs_ > SimplexBatch::longest) {
         prox_group_linf(v, outputs_, t, v, work_);
-        continue;
+      } else {
+        rows[waiting] = v, sums[waiting] = sum, batch_.mass()[waiting] = t;
+        if (++waiting < lanes) continue;
+        batch_.clip(rows, sums, waiting);
+        waiting = 0;
       }
-      waiting_[waiting++] = j;
-      if (waiting == lanes) clip_batch(V, step, waiting);
-      waiting %= lanes;
     }
-    if (waiting >= fewest_together) {
-      clip_batch(V, step, waiting);
-      waiting = 0;
-    }
-    for (int l = 0; l < waiting; ++l) {
-      double* v = V + waiting_[l] * outputs_;
-      prox_group_linf(v, outputs_, step * omega_[waiting_[l]], v, work_);
-    }
-  }
-
-  /// Clip the rows that wait, none of which vanishes.
-  void clip_batch(double* V, double step, int waiting) {
-    constexpr int lanes = SimplexBatch::lanes;
-    double* block = batch_.block();
-    for (int l = 0; l < waiting; ++l) {
-      const double* v = V + waiting_[l] * outputs_;
-      for (std::int64_t k = 0; k < outputs_; ++k) block[k * lanes + l] = std::abs(v[k]);
-      batch_.mass()[l] = step * omega_[waiting_[l]];
-    }
-    batch_.locate(waiting);
-    for (int l = 0; l < waiting; ++l) {
-      const double level = std::max(0.0, batch_.top()[l] + batch_.theta()[l]);
-      double* v = V + waiting_[l] * outputs_;
-      for (std::int64_t k = 0; k < outputs_; ++k) v[k] = clipped(v[k], level) + 0.0;
-    }
+    if (waiting > 0) batch_.clip(rows, sums, waiting);
   }
 
   void wide_groups(double* V, double step, std::int64_t from, std::int64_t to) {
@@ -276,9 +261,6 @@ class PenaltyProx {
     }
   }
 
-  /// Rows of six entries: four take as long side by side as one after the other.
-  static constexpr int fewest_together = 5;
-
   PenaltyKind kind_;
   double ratio_;
   std::int64_t d_, outputs_;
@@ -289,9 +271,9 @@ class PenaltyProx {
       order_;                        // features of group g: order_[first_[g] .. first_[g+1])
   std::vector<unsigned char> even_;  // whether ω is one value in the group
   std::vector<double> gathered_, gathered_omega_;
+  std::vector<double> norms_;  // of the features being treated, if each is a group
   ProxScratch work_;
   SimplexBatch batch_;
-  std::int64_t waiting_[SimplexBatch::lanes] = {};  // features whose rows are clipped together
 };
 
 }  // namespace sparsvm

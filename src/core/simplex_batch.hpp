@@ -20,18 +20,20 @@ class SimplexBatch {
 
   double* block() { return block_.data(); }
   double* mass() { return mass_; }
-  const double* top() const { return top_; }
-  const double* theta() const { return theta_; }
 
-  /// Replace every row y of the block by (y − theta)₊, the projection on {u >= 0, Σu = mass}.
+  /// Replace every row y of the block by (y − theta)₊, the projection on {u >= 0, Σu = mass}. As in
+  /// project_simplex, the sum is right to rounding of the mass.
   void project();
 
-  /// For the first `rows` rows y find top() = max y and theta() with Σ_k (y_k − top − theta)₊ = mass;
-  /// the block is left with y − top. As in project_simplex, this keeps the sum right to rounding of
-  /// the mass. What the other rows hold does not matter.
-  void locate(int rows = lanes);
+  /// rows[l] <- its prox of mass()[l]·‖·‖_∞ for l < count, each clipped at the level T with Σ_k (|v_k| −
+  /// T)₊ = mass; `sums` are the Σ_k |v_k|, all above the masses. The block is overwritten.
+  void clip(double* const* rows, const double* sums, int count);
 
  private:
+  /// For every row y find top_ = max y and theta_ with Σ_k (y_k − top − theta)₊ = mass; the block is
+  /// left with y − top.
+  void locate();
+
   std::int64_t entries_;
   std::vector<double> block_;
   double mass_[lanes] = {}, top_[lanes] = {}, theta_[lanes] = {};

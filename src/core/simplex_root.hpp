@@ -42,17 +42,17 @@ SPARSVM_INLINE void simplex_root(Pack (&v)[K], const Pack& mass, Pack& theta) {
   }
 }
 
-/// The same for any number of entries z_k = y_k − max y, which are `stride` apart and stay as they
-/// are, of 4·packs rows.
+/// theta with Σ_k (z_k − theta)₊ = mass for any number of entries z_k, which are `stride` apart and
+/// stay as they are, of 4·packs rows. At first theta must hold values that are not larger.
 ///
-/// Entries below −mass are out; the root of those that are left, (Σz − mass)/count, puts more of
+/// Entries below those are out; the root of those that are left, (Σz − mass)/count, puts more of
 /// them out, until it does not: after as many rounds as there are entries, mostly after three.
 /// What a row gets does not depend on its neighbours, for a root that puts none out stays the same.
 template <int packs>
 SPARSVM_INLINE void simplex_roots(const double* z, std::int64_t stride, int entries,
                                   const double* mass, double* theta) {
   Pack root[packs], known[packs] = {};
-  for (int p = 0; p < packs; ++p) root[p] = Pack{} - SPARSVM_LOAD(mass + 4 * p);
+  for (int p = 0; p < packs; ++p) root[p] = SPARSVM_LOAD(theta + 4 * p);
   for (int round = 0; round <= entries; ++round) {
     Pack sum[packs], count[packs] = {};
     for (int p = 0; p < packs; ++p) sum[p] = Pack{} - SPARSVM_LOAD(mass + 4 * p);
