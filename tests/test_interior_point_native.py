@@ -10,6 +10,7 @@ import pytest
 
 import hinge_cases as cases
 from sparsvm import _core
+from sparsvm.columns import Columns
 from sparsvm.design import make_design
 from sparsvm.solvers.interior_point import _arguments
 from sparsvm.solvers.threads import blas_threads
@@ -60,7 +61,8 @@ def start(**changes):
 
 def test_good_arguments_are_solved():
     result = _core.interior_point(**arguments())
-    assert result["weights"].shape == (D, K)
+    assert result["weights"].shape == (result["used"].size, K)
+    assert np.all(np.diff(result["used"]) > 0) and result["used"].max() < D
     assert result["intercept"].shape == (K,)
     assert result["dual"].shape == (N, K)
     assert 0 < result["iterations"] < 50 and not result["stalled"]
@@ -179,7 +181,7 @@ def test_all_paths_of_the_core_run(kind):
         cold = _core.interior_point(**_arguments(problem, None), **known)
         known |= {
             "start_dual": cold["dual"],
-            "start_weights": cold["weights"],
+            "start_weights": Columns(cold["used"], cold["weights"].T, problem.d).dense().T,
             "start_intercept": cold["intercept"],
         }
         warm = _core.interior_point(**{**_arguments(problem, None), **known})

@@ -141,7 +141,8 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
     result = solver.solve({tol, max_iter, open, across_features, residual});
   }
   nb::dict out;
-  out["weights"] = matrix_to_numpy(std::move(result.weights), d, outputs);
+  out["used"] = to_numpy(result.used);
+  out["weights"] = matrix_to_numpy(std::move(result.weights), result.used.size(), outputs);
   out["intercept"] = to_numpy(result.intercept);
   out["dual"] = matrix_to_numpy(std::move(result.dual), n, K);
   out["bound"] = result.bound;

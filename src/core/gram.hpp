@@ -21,4 +21,18 @@ inline void gram_by_halves(int size, int columns, const double* B, double* M, in
   gram_by_halves(c, columns, B + a, right + a, ld);
 }
 
+// The lower triangle of M += A'B, where the product is symmetric (size x size, leading dimension ld),
+// for A and B of rows x size; some entries above the diagonal are changed too.
+inline void add_lower_product(int size, int rows, const double* A, const double* B, double* M,
+                              int ld) {
+  constexpr int kWhole = 32;
+  if (size <= kWhole) return gemm('T', 'N', size, size, rows, 1.0, A, rows, B, rows, 1.0, M, ld);
+  const int a = size / 2, c = size - a;
+  const std::size_t skipped = static_cast<std::size_t>(a) * rows;
+  add_lower_product(a, rows, A, B, M, ld);
+  gemm('T', 'N', c, a, rows, 1.0, A + skipped, rows, B, rows, 1.0, M + a, ld);
+  add_lower_product(c, rows, A + skipped, B + skipped, M + static_cast<std::size_t>(a) * ld + a,
+                    ld);
+}
+
 }  // namespace sparsvm

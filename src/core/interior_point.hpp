@@ -65,10 +65,11 @@ struct InteriorPointOptions {
 };
 
 struct InteriorPointResult {
-  std::vector<double> weights;    // d x outputs, feature-major
-  std::vector<double> intercept;  // outputs
-  std::vector<double> dual;       // n x K sample-major, in units of lambda
-  double bound = 0.0;             // lower bound of the objective, in its units
+  std::vector<std::int32_t> used;  // features with weights, increasing
+  std::vector<double> weights;     // used x outputs, feature-major
+  std::vector<double> intercept;   // outputs
+  std::vector<double> dual;        // n x K sample-major, in units of lambda
+  double bound = 0.0;              // lower bound of the objective, in its units
   int iterations = 0;
   bool converged = false, stalled = false;
 };
@@ -104,7 +105,7 @@ class InteriorPoint {
     export_dual(result);
     if (!converged(options.tol) && !quadratic_ && it < options.max_iter)
       it = polish(it, options, result);
-    if (result.weights.empty()) export_point(converged(options.tol) ? sparse_ : best(), result);
+    if (result.intercept.empty()) export_point(converged(options.tol) ? sparse_ : best(), result);
     result.bound = unit_ * (best_dual_ + t_.offset);
     result.converged = converged(options.tol);
     result.iterations = it;
@@ -289,6 +290,7 @@ class InteriorPoint {
   void project_dual();
   void export_dual(InteriorPointResult& out) const;
   void export_point(const Candidate& point, InteriorPointResult& out);
+  void list_used(const Candidate& point, std::vector<std::int32_t>& used) const;
   void quadratic_weights(const std::vector<double>& Y, std::vector<double>& W);
 };
 

@@ -92,15 +92,20 @@ inline void InteriorPoint::export_dual(InteriorPointResult& out) const {
 }
 
 inline void InteriorPoint::export_point(const Candidate& point, InteriorPointResult& out) {
-  out.weights.assign(static_cast<std::size_t>(d_) * outputs_, 0.0);
   out.intercept.assign(outputs_, 0.0);
+  list_used(point, out.used);
+  out.weights.assign(out.used.size() * outputs_, 0.0);
+  const auto row = [&](std::int32_t j) {
+    return out.weights.data() +
+           (std::lower_bound(out.used.begin(), out.used.end(), j) - out.used.begin()) * outputs_;
+  };
   if (quadratic_) {
     if (point.scale != 0.0) quadratic_weights(point.Y, out.weights);
   } else {
     for (std::size_t c = 0; c < point.values.size(); ++c) {
+      if (point.values[c] == 0.0) continue;
       const std::int32_t j = features_[blocks_.col[c]];
-      out.weights[static_cast<std::size_t>(j) * outputs_ + blocks_.cls[c] - shift_class_] =
-          point.values[c] * layout_.inv_omega[j];
+      row(j)[blocks_.cls[c] - shift_class_] = point.values[c] * layout_.inv_omega[j];
     }
   }
   for (int k = shift_class_; k < K_; ++k) {
@@ -109,15 +114,29 @@ inline void InteriorPoint::export_point(const Candidate& point, InteriorPointRes
     const int first = t_.intercept ? 1 : 0;
     if (t_.intercept) out.intercept[k - shift_class_] = b[0];
     for (std::size_t f = 0; f < free_features_.size(); ++f)
-      out.weights[static_cast<std::size_t>(free_features_[f]) * outputs_ + k - shift_class_] =
-          b[first + f] / free_scale_[f];
+      row(free_features_[f])[k - shift_class_] = b[first + f] / free_scale_[f];
   }
   for (double& w : out.weights) w *= point.scale;
   for (double& b : out.intercept) b *= point.scale;
   if (t_.intercept)
-    for (std::int64_t j = 0; j < d_; ++j)
+    for (std::size_t c = 0; c < out.used.size(); ++c)
       for (int o = 0; o < outputs_; ++o)
-        out.intercept[o] -= mean_[j] * out.weights[static_cast<std::size_t>(j) * outputs_ + o];
+        out.intercept[o] -= mean_[out.used[c]] * out.weights[c * outputs_ + o];
+}
+
+// The features that may have weights, increasing: all of a quadratic penalty.
+inline void InteriorPoint::list_used(const Candidate& point,
+                                     std::vector<std::int32_t>& used) const {
+  if (quadratic_) {
+    used.resize(static_cast<std::size_t>(d_));
+    std::iota(used.begin(), used.end(), 0);
+    return;
+  }
+  used = free_features_;
+  for (std::size_t c = 0; c < point.values.size(); ++c)
+    if (point.values[c] != 0.0) used.push_back(features_[blocks_.col[c]]);
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
 }
 
 // W = (V - X'Y~) / omega^2, the weights that a dual point stands for under a quadratic penalty.

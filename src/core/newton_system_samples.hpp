@@ -22,7 +22,7 @@ inline bool NewtonSystem::factor_samples() {
   const int nb = n_free(), R = coupling_.count(), m = n_ + nb + R;
   schur_size_ = m;
   C_.assign(static_cast<std::size_t>(m) * m, 0.0);
-  inverted_ = R == 0 && inverse_suffices_;
+  inverted_ = inverse_suffices_;
   inverse_.resize(static_cast<std::size_t>(n_) * n_);
   inverse_sum_.assign(inverse_.size(), 0.0);
   inverse_diagonal_.resize(diag_.size());
@@ -93,6 +93,9 @@ inline void NewtonSystem::store_inverse(int k) {
     M[idx(c, c)] = 0.0;
     for (int r = 0; r <= c; ++r) inverse_sum_[idx(r, c)] += inverse_[idx(r, c)];
   }
+  if (coupling_.count() > 0)
+    for (int c = 0; c < n_; ++c)
+      std::copy(M + idx(c + 1, c), M + idx(n_, c), inverse_.data() + idx(c + 1, c));
 }
 
 // C += M_k^-1 = T'T with T = L^-1. (potri inverts a factor of such a size column by column, which
@@ -177,8 +180,8 @@ inline void NewtonSystem::store_free_terms(int k) {
 
 inline void NewtonSystem::add_coupling_terms(int k) {
   const int R = coupling_.count(), nb = n_free();
-  coupling_.eliminate(k, block(k), inverse_.data(), scaled_, C_.data() + at(n_ + nb, n_ + nb),
-                      schur_size_);
+  coupling_.eliminate(k, block(k), inverted_ || coupling_.sparse() ? inverse_.data() : nullptr,
+                      scaled_, C_.data() + at(n_ + nb, n_ + nb), schur_size_);
   for (std::size_t i = 0; i < scaled_.size(); ++i) coupled_[i] += scaled_[i];
   if (has_free(k))
     gemm('T', 'N', R, q_, n_, -1.0, scaled_.data(), n_, F_.data(), n_, 0.0,

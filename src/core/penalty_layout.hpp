@@ -35,7 +35,10 @@ class PenaltyLayout {
     std::vector<std::int64_t> fill(offsets_.begin(), offsets_.end() - 1);
     for (std::int64_t j = 0; j < d; ++j)
       if (omega[j] > 0.0) members_[fill[grouped_ ? groups[j] : j]++] = static_cast<std::int32_t>(j);
-    for (std::int64_t b = 0; b < n_blocks(); ++b) largest_ = std::max(largest_, block_size(b));
+    in_order_ = static_cast<std::int64_t>(members_.size()) == d;
+    for (std::int64_t j = 0; j < d && in_order_; ++j) in_order_ = members_[j] == j;
+    for (std::int64_t g = 0; g < n_groups; ++g)
+      largest_ = std::max(largest_, (offsets_[g + 1] - offsets_[g]) * (joint ? outputs : 1));
   }
 
   static BlockShape make_shape(PenaltyKind kind, double ratio) {
@@ -132,7 +135,7 @@ class PenaltyLayout {
 
  private:
   std::int64_t outputs_, largest_ = 0;
-  bool grouped_;
+  bool grouped_, in_order_;  // in order: all features are penalised, and groups follow each other
   std::vector<std::int64_t> offsets_;
   std::vector<std::int32_t> members_, group_;
   mutable std::vector<double> sums_, moved_;  // per block and coordinate, while scan() runs
@@ -147,27 +150,60 @@ class PenaltyLayout {
 
   // sums_ = per block the sum of which shape.least_sum(theta) speaks, at (G + step*dG)/omega.
   void add_terms(const double* G, const double* dG, double step, double theta) const {
-    sums_.assign(static_cast<std::size_t>(n_blocks()), 0.0);
+    sums_.resize(static_cast<std::size_t>(n_blocks()));
+    const double radius = theta * shape.l1;
+    if (shape.kind == BlockKind::euclidean)
+      add_up(G, dG, step, [](double g) { return g * g; });
+    else if (shape.kind == BlockKind::sparse)
+      add_up(G, dG, step, [radius](double g) {
+        const double e = std::max(std::fabs(g) - radius, 0.0);
+        return e * e;
+      });
+    else
+      add_up(G, dG, step, [](double g) { return std::fabs(g); });
+  }
+
+  template <class Term>
+  void add_up(const double* G, const double* dG, double step, Term term) const {
+    if (in_order_ && (joint || 2 * n_groups() <= static_cast<std::int64_t>(inv_omega.size()))) {
+      if (!dG) return add_groups([G](std::int64_t a) { return G[a]; }, term);
+      return add_groups([=](std::int64_t a) { return G[a] + step * dG[a]; }, term);
+    }
     if (dG) {
       moved_.resize(inv_omega.size() * outputs_);
       for (std::size_t a = 0; a < moved_.size(); ++a) moved_[a] = G[a] + step * dG[a];
       G = moved_.data();
     }
-    const double radius = theta * shape.l1;
-    if (shape.kind == BlockKind::euclidean)
-      add_up(G, [](double g) { return g * g; });
-    else if (shape.kind == BlockKind::sparse)
-      add_up(G, [radius](double g) {
-        const double e = std::max(std::fabs(g) - radius, 0.0);
-        return e * e;
-      });
-    else
-      add_up(G, [](double g) { return std::fabs(g); });
+    std::fill(sums_.begin(), sums_.end(), 0.0);
+    add_features(G, term);
+  }
+
+  // Group by group, each sum in a register: half the time where groups hold several coordinates.
+  template <class Value, class Term>
+  void add_groups(Value value, Term term) const {
+    const std::int64_t K = outputs_, groups = n_groups(), *first = offsets_.data();
+    const double* scale = inv_omega.data();
+    double* sums = sums_.data();
+    for (std::int64_t g = 0; g < groups; ++g) {
+      if (joint) {
+        double sum = 0.0;
+        for (std::int64_t j = first[g]; j < first[g + 1]; ++j)
+          for (std::int64_t o = 0; o < K; ++o) sum += term(value(j * K + o) * scale[j]);
+        *sums++ = sum;
+        continue;
+      }
+      for (std::int64_t o = 0; o < K; ++o) {
+        double sum = 0.0;
+        for (std::int64_t j = first[g]; j < first[g + 1]; ++j)
+          sum += term(value(j * K + o) * scale[j]);
+        *sums++ = sum;
+      }
+    }
   }
 
   // The kind of the norm is known here, so that these loops hold nothing but arithmetic.
   template <class Term>
-  void add_up(const double* G, Term term) const {
+  void add_features(const double* G, Term term) const {
     const auto d = static_cast<std::int64_t>(inv_omega.size()), K = outputs_;
     const double* scale = inv_omega.data();
     double* sums = sums_.data();

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sparsvm import _core
+from sparsvm.columns import Columns
 from sparsvm.losses import Floats, Hinge
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, History, Solution, Start
@@ -116,7 +117,7 @@ class InteriorPoint(Solver):
                 if not _ran_off(problem, floor, raw["bound"], control):
                     dual = raw["dual"] * problem.alpha
                     return Attempt(
-                        coef, intercept, dual, raw["bound"], raw["iterations"], self.name
+                        coef.dense(), intercept, dual, raw["bound"], raw["iterations"], self.name
                     )
         return None
 
@@ -156,18 +157,17 @@ class InteriorPoint(Solver):
         )
 
 
-def _coefficients(problem: Problem, raw: dict[str, Any]) -> tuple[Floats, Floats]:
-    coef: Floats = np.ascontiguousarray(raw["weights"].T)
+def _coefficients(problem: Problem, raw: dict[str, Any]) -> tuple[Columns, Floats]:
+    used, weights = raw["used"], raw["weights"]
     intercept: Floats = raw["intercept"]
     if problem.n_outputs > 1:
         # Shifting all classes alike changes neither scores' differences nor the penalty.
-        free = problem.penalty.free
-        if free.size > 0:
-            coef[:, free] -= coef[:, free].mean(axis=0)
+        free = problem.penalty.omega[used] == 0.0
+        weights[free] -= weights[free].mean(axis=1, keepdims=True)
         intercept = intercept - intercept.mean()
     if not problem.fit_intercept:
         intercept = np.zeros_like(intercept)
-    return coef, intercept
+    return Columns(used, weights.T, problem.d), intercept
 
 
 class _Trial(NamedTuple):
