@@ -100,19 +100,39 @@ struct Work {
   }
 };
 
-/// v = Y + σ(scores + margins) − the last threshold.
+/// v = σ(scores + margins), by which the row is to move.
 template <typename Tile, typename Source>
-SPARSVM_INLINE void move_tile(const DualRows& a, const Source& source, const Tile& tile,
-                              const Row& row, std::int64_t i, Pack (&v)[Tile::packs]) {
+SPARSVM_INLINE void find_steps(const DualRows& a, const Source& source, const Tile& tile,
+                               const Row& row, std::int64_t i, Pack (&v)[Tile::packs]) {
+  tile.load(row.lift, v);
+  source.add_scores(a, tile, i, v);
+}
+
+/// v = Y + v − the last threshold.
+template <typename Tile>
+SPARSVM_INLINE void move_tile(const Tile& tile, const Row& row, Pack (&v)[Tile::packs]) {
   const Pack mass = SPARSVM_SPREAD(row.mass), last = SPARSVM_SPREAD(row.last);
   repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
-    Pack lift, own;
-    tile.load(row.tilde, p, v[p]);
+    Pack tilde, own;
+    tile.load(row.tilde, p, tilde);
     tile.load(row.own, p, own);
-    tile.load(row.lift, p, lift);
-    v[p] = (v[p] + own * mass) + (lift - last);
+    v[p] = v[p] + ((tilde + own * mass) - last);
   });
-  source.add_scores(a, tile, i, v);
+}
+
+/// What tells whether a row at rest stays there: it does if no step is larger than that of its class.
+template <typename Tile>
+SPARSVM_INLINE void compare_steps(const Tile& tile, const Row& row, const Pack (&v)[Tile::packs],
+                                  Pack& largest, Pack& of_own) {
+  Pack owned[Tile::packs], part;
+  repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
+    Pack own;
+    tile.load(row.own, p, own);
+    owned[p] = own * v[p];
+    keep_larger(largest, v[p]);
+  });
+  tile.total(owned, part);
+  of_own += part;
 }
 
 /// y = the positive parts of v − theta.
@@ -194,6 +214,10 @@ SPARSVM_INLINE bool at_rest(const DualRows& a, const Row& row, std::int64_t i) {
   return true;
 }
 
+SPARSVM_INLINE bool rests(const DualRows& a, const Row& row, std::int64_t i) {
+  return row.tilde[a.y[i]] == 0.0;
+}
+
 /// Rows that stay in registers.
 template <typename Tile, typename Source>
 SPARSVM_INLINE void each_row(const DualRows& a, const Work& work, const Source& source,
@@ -204,7 +228,13 @@ SPARSVM_INLINE void each_row(const DualRows& a, const Work& work, const Source& 
   for (std::int64_t i = 0; i < a.n; ++i) {
     const Row row = work.row(a, i);
     Pack v[P], y[P], sum;
-    move_tile(a, source, tile, row, i, v);
+    find_steps(a, source, tile, row, i, v);
+    if (rests(a, row, i)) {
+      Pack largest = v[0], of_own = {};
+      compare_steps(tile, row, v, largest, of_own);
+      if (largest_of(largest) <= sum_of(of_own)) continue;
+    }
+    move_tile(tile, row, v);
     cut_tile(tile, v, y);
     tile.total(y, sum);
     const double theta = (sum_of(sum) - row.mass) * row.share;
@@ -232,11 +262,23 @@ SPARSVM_INLINE void each_row(const DualRows& a, const Work& work, const Source& 
   for (std::int64_t k = 0; k < a.outputs; ++k) a.sums[k] = 0.0;
   for (std::int64_t i = 0; i < a.n; ++i) {
     const Row row = work.row(a, i);
-    Pack excess = {};
+    const bool resting = rests(a, row, i);
+    Pack largest = {}, of_own = {}, excess = {};
+    tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
+      constexpr int P = std::decay_t<decltype(tile)>::packs;
+      Pack v[P];
+      find_steps(a, source, tile, row, i, v);
+      tile.store(work.moved, v);
+      if (!resting) return;
+      if (tile.first == 0) largest = v[0];
+      compare_steps(tile, row, v, largest, of_own);
+    });
+    if (resting && largest_of(largest) <= sum_of(of_own)) continue;
     tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
       constexpr int P = std::decay_t<decltype(tile)>::packs;
       Pack v[P], y[P], part;
-      move_tile(a, source, tile, row, i, v);
+      tile.load(work.moved, v);
+      move_tile(tile, row, v);
       tile.store(work.moved, v);
       cut_tile(tile, v, y);
       tile.total(y, part);

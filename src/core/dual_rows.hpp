@@ -2,8 +2,9 @@
 //
 // A row of five classes or more stays in registers from its scores to its share of the next gradient.
 // As in fused rows, the threshold of a projection is told by the last one if as many entries are above
-// it as were then, which the sum of the new row shows; otherwise it is found from nothing. Shorter
-// rows would leave most of the time to waiting: they are projected side by side, all from nothing.
+// it as were then, which the sum of the new row shows; otherwise it is found from nothing. A row whose
+// class has all the mass stays as it is if no class is to gain more than its own. Shorter rows would
+// leave most of the time to waiting: they are projected side by side, all from nothing.
 #pragma once
 
 #include <cstdint>
