@@ -1,5 +1,6 @@
 """The penalties: formulas, proximal operators, dual norms, groups and weights."""
 
+import math
 import pickle
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from reference.certificate import dual_norm as naive_dual_norm
 from reference.oracles import group_members, penalty_value
+from sparsvm import _core
 from sparsvm.penalties import (
     L0,
     L1,
@@ -53,6 +55,49 @@ def draw(name, seed, scale=2.0):
 def test_value_equals_the_formula(name, seed):
     terms, W, _ = draw(name, seed)
     assert terms.value(W) == pytest.approx(penalty_value(terms, W), rel=1e-13, abs=1e-300)
+
+
+@pytest.mark.parametrize("name", list(PENALTIES))
+@given(seed=SEEDS, power=st.sampled_from([-200, 0, 150]))
+def test_value_at_equals_the_formula_with_zeros_elsewhere(name, seed, power):
+    terms, W, rng = draw(name, seed)
+    features = np.flatnonzero(rng.random(terms.d) < 0.6).astype(np.int32)
+    # Squares of the first power are below the range of doubles, those of the last beyond it.
+    W *= 10.0**power if name in NORMS else 1.0
+    whole = np.zeros_like(W)
+    whole[:, features] = W[:, features]
+    scale = 10.0**-power if name in NORMS else 1.0
+    expected = (penalty_value if terms.convex else type(terms).value)(terms, whole * scale)
+    assert terms.value_at(features, W[:, features]) * scale == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.native
+def test_native_value_names_sizes_that_differ():
+    W = np.ones((4, 2))
+    good = {"groups": np.zeros(4, dtype=np.int32), "omega": np.ones(4)}
+    options = {"kind": "l1/l2", "l1_ratio": 0.0, "per_class": False}
+    assert _core.penalty_value(W, **good, **options) == pytest.approx(np.sqrt(8.0))
+    for name in good:
+        with pytest.raises(ValueError, match=rf"{name} has length 3 .* is 4"):
+            _core.penalty_value(W, **{**good, name: good[name][:3]}, **options)
+    with pytest.raises(ValueError, match="penalty kind must be one of"):
+        _core.penalty_value(W, **good, **{**options, "kind": "l0"})
+
+
+@pytest.mark.native
+def test_class_flows_are_sums_without_rounding_that_adds_up():
+    y = np.array([0, 2] * 50_000, dtype=np.int32)
+    flows = np.full((y.size, 3), 0.1)
+    flows[::20] = 1e10
+    totals = np.asarray(_core.class_flows(flows, y))
+    assert totals[1].tolist() == [0.0, 0.0, 0.0]
+    for z in (0, 2):
+        for k in range(3):
+            assert totals[z, k] == math.fsum(flows[y == z, k])
+    with pytest.raises(ValueError, match=r"y has length 2 .* is 3"):
+        _core.class_flows(np.ones((3, 3)), np.zeros(2, dtype=np.int32))
+    with pytest.raises(ValueError, match="outside the 3 classes"):
+        _core.class_flows(np.ones((3, 3)), np.full(3, 3, dtype=np.int32))
 
 
 @pytest.mark.parametrize("name", NORMS)

@@ -3,13 +3,16 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "arrays.hpp"
 #include "design_sparse.hpp"
+#include "exact_sum.hpp"
 #include "feature_norms.hpp"
 #include "largest_dual_norm.hpp"
 #include "module.hpp"
@@ -17,6 +20,7 @@
 #include "pages.hpp"
 #include "penalty_kind.hpp"
 #include "penalty_layout.hpp"
+#include "penalty_value.hpp"
 
 namespace nb = nanobind;
 
@@ -73,6 +77,29 @@ double largest_norm(const Design& design, const Matrix& Y, double scale, const V
                            column_norms.data());
 }
 
+double value_of_penalty(const Matrix& W, const Input<int32_t, 1>& groups, const Vector& omega,
+                        const std::string& kind, double l1_ratio, bool per_class) {
+  check_size("groups has", length(groups), "the number of rows of W is", rows(W));
+  check_size("omega has", length(omega), "the number of rows of W is", rows(W));
+  return PenaltyValue{penalty_kind(kind), l1_ratio,      per_class,   W.data(), rows(W),
+                      columns(W),         groups.data(), omega.data()}
+      .find();
+}
+
+// Entry (z, k): the sum of column k of the flows over the samples of class z.
+Output::Matrix class_flows(const Matrix& flows, const Input<int32_t, 1>& y) {
+  const int64_t n = rows(flows), K = columns(flows);
+  check_size("y has", length(y), "the number of rows of the flows is", n);
+  check_labels(y, K);
+  std::vector<ExactSum> sums(static_cast<std::size_t>(K * K));
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t k = 0; k < K; ++k)
+      sums[static_cast<std::size_t>(y.data()[i] * K + k)].add(flows.data()[i * K + k]);
+  Output out(K * K);
+  std::transform(sums.begin(), sums.end(), out.data(), [](const ExactSum& s) { return s.value(); });
+  return out.matrix(K, K, false);
+}
+
 Output::Matrix zeros(int64_t n, int64_t m) {
   if (n < 0 || m < 0) {
     throw std::invalid_argument("A matrix cannot have the shape (" + std::to_string(n) + ", " +
@@ -105,6 +132,11 @@ void bind_certificate(nb::module_& m) {
         nb::arg("l1_ratio"), nb::arg("per_class"), nb::arg("omega"),
         "The dual norm of each feature of scale |X'Y| + column_norms error', features being groups "
         "by themselves; 0 for unpenalised ones. Y has shape (n, outputs).");
+  m.def("class_flows", &class_flows, nb::arg("flows"), nb::arg("y"),
+        "Sums of the rows of an (n, K) matrix over the samples of each class, shape (K, K).");
+  m.def("penalty_value", &value_of_penalty, nb::arg("W"), nb::arg("groups"), nb::arg("omega"),
+        nb::kw_only(), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("per_class"),
+        "The convex penalty of weights W (m, outputs) of features with these groups and factors.");
   m.def("largest_dual_norm", &largest_norm, nb::arg("design"), nb::arg("Y"), nb::kw_only(),
         nb::arg("scale"), nb::arg("error"), nb::arg("column_norms"), nb::arg("kind"),
         nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"),

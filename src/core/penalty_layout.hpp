@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -27,16 +28,13 @@ class PenaltyLayout {
     shape = make_shape(kind, l1_ratio);
     if (!grouped_) n_groups = d;
     offsets_.assign(n_groups + 1, 0);
-    for (std::int64_t j = 0; j < d; ++j)
-      if (omega[j] > 0.0) ++offsets_[(grouped_ ? groups[j] : j) + 1];
-    for (std::int64_t g = 0; g < n_groups; ++g) offsets_[g + 1] += offsets_[g];
-    members_.resize(offsets_[n_groups]);
     if (grouped_) group_.assign(groups, groups + d);
-    std::vector<std::int64_t> fill(offsets_.begin(), offsets_.end() - 1);
-    for (std::int64_t j = 0; j < d; ++j)
-      if (omega[j] > 0.0) members_[fill[grouped_ ? groups[j] : j]++] = static_cast<std::int32_t>(j);
-    in_order_ = static_cast<std::int64_t>(members_.size()) == d;
-    for (std::int64_t j = 0; j < d && in_order_; ++j) in_order_ = members_[j] == j;
+    in_order_ = !grouped_ || std::is_sorted(groups, groups + d);
+    for (std::int64_t j = 0; j < d && in_order_; ++j) in_order_ = omega[j] > 0.0;
+    if (in_order_)
+      list_in_order(d);
+    else
+      list_members(d, omega);
     for (std::int64_t g = 0; g < n_groups; ++g)
       largest_ = std::max(largest_, (offsets_[g + 1] - offsets_[g]) * (joint ? outputs : 1));
   }
@@ -139,6 +137,24 @@ class PenaltyLayout {
   std::vector<std::int64_t> offsets_;
   std::vector<std::int32_t> members_, group_;
   mutable std::vector<double> sums_, moved_;  // per block and coordinate, while scan() runs
+
+  void list_in_order(std::int64_t d) {
+    for (std::int64_t j = 0; j < d; ++j) offsets_[(grouped_ ? group_[j] : j) + 1] = j + 1;
+    for (std::int64_t g = 0; g < n_groups(); ++g)
+      offsets_[g + 1] = std::max(offsets_[g], offsets_[g + 1]);
+    members_.resize(static_cast<std::size_t>(d));
+    std::iota(members_.begin(), members_.end(), 0);
+  }
+
+  void list_members(std::int64_t d, const double* omega) {
+    for (std::int64_t j = 0; j < d; ++j)
+      if (omega[j] > 0.0) ++offsets_[(grouped_ ? group_[j] : j) + 1];
+    for (std::int64_t g = 0; g < n_groups(); ++g) offsets_[g + 1] += offsets_[g];
+    members_.resize(offsets_[n_groups()]);
+    std::vector<std::int64_t> fill(offsets_.begin(), offsets_.end() - 1);
+    for (std::int64_t j = 0; j < d; ++j)
+      if (omega[j] > 0.0) members_[fill[grouped_ ? group_[j] : j]++] = static_cast<std::int32_t>(j);
+  }
 
   void one_by_one(const double* G, double (BlockShape::*norm)(const double*, std::int64_t) const,
                   std::vector<double>& out) const {

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from sparsvm import _core
 from sparsvm.losses import Floats
 from sparsvm.rows import row_blocks
 
@@ -86,7 +87,7 @@ def _balance_pairs(
     by_mass: bool,
 ) -> Floats:
     """Balance flows in place: for the intercept alone unless ``columns`` are given."""
-    class_flows = _class_flows(flows, y, K)
+    class_flows = _class_flows(flows, y)
     if intercept:
         flows, class_flows = _between_connected_classes(flows, class_flows, y)
     if not class_flows.any():
@@ -95,7 +96,7 @@ def _balance_pairs(
         return _balance_columns(y, flows, columns, by_mass)
     if not _is_balanced(class_flows):
         _multiply(flows, _class_factors(class_flows), y)
-        class_flows = _class_flows(flows, y, K)
+        class_flows = _class_flows(flows, y)
     residual = class_flows.sum(axis=0) - class_flows.sum(axis=1)
     allowed = TOLERANCE * (1.0 if by_mass else float(class_flows.sum()))
     return flows if np.all(np.abs(residual) <= allowed) else np.zeros_like(flows)
@@ -132,19 +133,9 @@ def free_columns(problem: Problem) -> Floats:
     return columns
 
 
-def _class_flows(flows: Floats, y: NDArray[np.integer], n_classes: int) -> Floats:
+def _class_flows(flows: Floats, y: NDArray[np.integer]) -> Floats:
     """Sum the flows of each true class: entry (z, k) is the flow from class z to class k."""
-    order = np.argsort(y, kind="stable")
-    counts = np.bincount(y, minlength=n_classes)
-    present = np.flatnonzero(counts)
-    starts = (np.cumsum(counts) - counts)[present]
-    total = np.zeros((n_classes, n_classes))
-    # Contiguous rows make reduceat sum pairwise, which keeps the residual at rounding level.
-    # Blocks of classes keep the copy small.
-    for classes in row_blocks(n_classes, y.size):
-        columns = np.ascontiguousarray(flows[order, classes].T)
-        total[present, classes] = np.add.reduceat(columns, starts, axis=1).T
-    return total
+    return np.asarray(_core.class_flows(flows, y.astype(np.int32, copy=False)))
 
 
 def _multiply(flows: Floats, factors: Floats, y: NDArray[np.integer]) -> None:
@@ -219,7 +210,7 @@ def _minimise(
     q, K = beta.shape
     support = flows > 0.0
     rows = np.arange(y.size)
-    moving = _moving_classes(_class_flows(flows, y, K) > 0.0)
+    moving = _moving_classes(_class_flows(flows, y) > 0.0)
     variables = (np.arange(q)[:, None] * K + moving).reshape(-1)
     best, best_size, stalls = np.zeros_like(flows), np.inf, 0
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""A penalty resolved for given data: value, prox, dual norm and conjugate in plain NumPy."""
+"""A penalty resolved for given data: value, prox, dual norm and conjugate, in NumPy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsvm import _core
+
 Floats = NDArray[np.float64]
 
 NORMS = ("l1", "l1/l2", "l1/linf", "sparse_group")
 CONVEX_KINDS = (*NORMS, "l2", "elasticnet")
+# Up to so many weights the calls of NumPy take longer than what they compute.
+FEW = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +200,21 @@ class PenaltyTerms:
                 rest = float(np.sum(self.group_norms(W)))
             total += (1.0 - self.l1_ratio) * rest
         return total
+
+    def value_at(self, features: NDArray[np.integer], values: Floats) -> float:
+        """Return the penalty of weights (n_outputs, m) of these features, all others being zero."""
+        if not self.convex or values.size > FEW:
+            return self.restricted_to(features).value(values)
+        return float(
+            _core.penalty_value(
+                values.T,
+                self.groups[features],
+                self.omega[features],
+                kind=self.kind,
+                l1_ratio=self.l1_ratio,
+                per_class=self.per_class,
+            )
+        )
 
     def convex_part(self) -> PenaltyTerms:
         r"""Return the g of :math:`penalty = g - h` with g and h convex; the penalty if convex.

@@ -239,9 +239,9 @@ class Problem:
         columns = W if isinstance(W, Columns) else Columns.all_of(W)
         terms = self.penalty
         if not terms.by_features:
-            return terms.restricted_to(columns.used).value(columns.values)
+            return terms.value_at(columns.used, columns.values)
         return sum(
-            terms.restricted_to(columns.used[block]).value(columns.values[:, block])
+            terms.value_at(columns.used[block], columns.values[:, block])
             for block in row_blocks(columns.used.size, self.n_outputs)
         )
 

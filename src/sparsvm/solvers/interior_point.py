@@ -162,9 +162,10 @@ def _coefficients(problem: Problem, raw: dict[str, Any]) -> tuple[Columns, Float
     intercept: Floats = raw["intercept"]
     if problem.n_outputs > 1:
         # Shifting all classes alike changes neither scores' differences nor the penalty.
-        free = problem.penalty.omega[used] == 0.0
-        weights[free] -= weights[free].mean(axis=1, keepdims=True)
-        intercept = intercept - intercept.mean()
+        if problem.penalty.free.size > 0:
+            free = problem.penalty.omega[used] == 0.0
+            weights[free] -= weights[free].mean(axis=1, keepdims=True)
+        intercept = intercept - intercept.sum() / intercept.size
     if not problem.fit_intercept:
         intercept = np.zeros_like(intercept)
     return Columns(used, weights.T, problem.d), intercept
