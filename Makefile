@@ -84,5 +84,5 @@ check-tools:
 	     printf '#include <concepts>\n#include <span>\nint main() {}\n' | \
 	     $$compiler -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; then found=$$compiler; fi; \
 	done; \
-	[ -n "$$found" ] || add "a C++20 compiler (Debian: apt install g++, version 10 or later)"; \
+	[ -n "$$found" ] || add "a C++20 compiler (Debian: apt install g++, version 11 or later)"; \
 	if [ -n "$$missing" ]; then echo "To build sparsvm, please install what is missing: $$missing." >&2; exit 1; fi

@@ -1,6 +1,7 @@
 """Everything a user can get wrong is answered in a sentence, before native code sees it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
@@ -62,7 +63,23 @@ DATA = {
     "continuous": (X, X[:, 0], "Unknown label type: continuous"),
     "two_columns_of_labels": (X, np.column_stack([Y, Y]), "y should be a 1d array"),
     "nan_labels": (X, np.where(Y == 0, np.nan, Y), "contains NaN"),
+    "labels_that_do_not_sort": (
+        X,
+        np.array(["a", None, "b"], dtype=object)[Y],
+        "labels in y cannot be sorted .*labels of one type",
+    ),
     "no_labels": (X, None, "requires y to be passed"),
+    "dates": (
+        pd.DataFrame({"day": pd.date_range("2020", periods=N), "size": X[:, 0]}),
+        Y,
+        "must hold numbers, but its columns have types, such as dates",
+    ),
+    # Refused before anything of that length is made.
+    "too_many_features": (
+        sp.csr_array((np.ones(N), (np.arange(N), np.arange(N))), shape=(N, 2**33)),
+        Y,
+        "8589934592 features, but at most 2147483647",
+    ),
     "index_too_large_csr": (sparse_with_index(D, "csr"), Y, "not a valid CSR matrix"),
     "index_negative_csr": (sparse_with_index(-1, "csr"), Y, "not a valid CSR matrix"),
     "index_too_large_csc": (sparse_with_index(N, "csc"), Y, "not a valid CSC matrix"),
@@ -84,6 +101,14 @@ WEIGHTS = {
     "infinite": (np.inf, "contains infinity"),
     "too_large": (1e300, r"must not exceed 1e\+50, but its largest value is 1e\+300"),
 }
+
+
+@for_penalised
+@pytest.mark.parametrize("argument", ["sample_weight", "sample_margin"])
+@pytest.mark.parametrize("values", ["balanced", ["heavy"] * N, {0: 1.0}])
+def test_values_per_sample_that_are_no_numbers_are_refused(estimator, argument, values):
+    with pytest.raises(ValueError, match=f"{argument} must hold one number for each row of X"):
+        estimator().fit(X, Y, **{argument: values})
 
 
 @for_penalised
@@ -124,6 +149,14 @@ def test_only_a_default_needs_a_usable_sum_of_weights():
     assert tiny.objective_ == pytest.approx(plain.objective_, rel=1e-6)
 
 
+def test_margins_beyond_the_range_of_the_arithmetic_are_refused():
+    for margin, sample_margin in ((1e60, None), (1e30, 1e30)):
+        with pytest.raises(ValueError, match=r"largest margin is 1e\+60, but beyond 1e\+50"):
+            SparseSVC(Hinge(margin=margin)).fit(X, Y, sample_margin=sample_margin)
+    with pytest.raises(ValueError, match="largest margin is 1e-300, but below 1e-50"):
+        SparseSVC(Hinge(margin=1e-300)).fit(X, Y)
+
+
 def test_margins_that_are_all_zero_are_refused():
     for model, margin in ((SparseSVC(Hinge(margin=0.0)), None), (SparseSVC(), 0.0)):
         with pytest.raises(ValueError, match="Every margin is zero"):
@@ -146,13 +179,16 @@ PARAMETERS = {
     "alpha_nan": ({"alpha": np.nan}, "'alpha' parameter of SparseSVC must be"),
     "alpha_infinite": ({"alpha": np.inf}, "'alpha' parameter of SparseSVC must be"),
     "alpha_tiny": ({"alpha": 1e-300}, "'alpha' parameter of SparseSVC must be"),
+    "alpha_beyond_float": ({"alpha": 10**400}, "'alpha' parameter of SparseSVC must be"),
     "alpha_text": ({"alpha": "big"}, "'alpha' parameter of SparseSVC must be"),
+    "tol_zero": ({"tol": 0}, "'tol' parameter of SparseSVC must be"),
     "tol": ({"tol": -1e-3}, "'tol' parameter of SparseSVC must be"),
     "max_iter": ({"max_iter": 0}, "'max_iter' parameter of SparseSVC must be"),
     "fit_intercept": ({"fit_intercept": "yes"}, "'fit_intercept' parameter of SparseSVC must be"),
     "n_jobs": ({"n_jobs": 0}, "n_jobs must not be 0"),
     "class_weight": ({"class_weight": "even"}, "'class_weight' parameter of SparseSVC must be"),
     "class_weight_negative": ({"class_weight": {0: -1}}, "class_weight must hold numbers from 0"),
+    "class_weight_text": ({"class_weight": {0: "x"}}, "class_weight must hold numbers, but it is"),
     "class_weight_label": (
         {"class_weight": {"0": 2.0}},
         "class_weight has the label '0', which y has not, and lacks 0",
@@ -166,6 +202,13 @@ PARAMETERS = {
     "groups": ({"penalty": GroupL2(groups=[0, 1, 1])}, "3 labels.*4 features"),
     "block": ({"penalty": GroupL2(groups=0)}, "block size must be at least 1"),
     "groups_text": ({"penalty": GroupL2(groups="two")}, "groups must be None, a block size"),
+    "groups_columns": ({"penalty": GroupL2(groups=np.zeros((4, 1)))}, "groups must be None, a"),
+    "groups_scalar": ({"penalty": GroupL2(groups=np.array(2))}, "groups must be None, a block"),
+    "groups_unordered": ({"penalty": GroupL2(groups={0, 1, 2, 3})}, "groups must be None, a block"),
+    "groups_missing": ({"penalty": GroupL2(groups=[0, 0, np.nan, 1])}, "that of feature 2 is nan"),
+    "groups_lists": ({"penalty": GroupL2(groups=[[0], [1], [2], [3]])}, "of feature 0 is .0."),
+    "weights_text": ({"penalty": L1(weights=list("abcd"))}, "an array of numbers or 'scale'; got"),
+    "weights_complex": ({"penalty": L1(weights=np.ones(4) * 1j)}, "an array of numbers or 'scale'"),
     "weights": ({"penalty": L1(weights=[1.0, 2.0])}, r"shape \(2,\).*4 features"),
     "weights_negative": ({"penalty": L1(weights=[1, 1, 1, -1])}, "finite and not negative"),
     "l1_ratio": ({"penalty": SparseGroup(l1_ratio=1.5)}, "l1_ratio between 0 and 1"),

@@ -90,6 +90,14 @@ def test_alphas_run_from_alpha_max_down_and_the_first_point_is_zero():
     assert np.all(np.diff(path.objectives) <= 1e-12)
 
 
+def test_all_processors_follow_the_same_path_as_one():
+    X, y = wide()
+    one, all_of_them = (svm_path(X, y, n_alphas=5, n_jobs=n_jobs) for n_jobs in (None, -1))
+    np.testing.assert_allclose(all_of_them.objectives, one.objectives, rtol=1e-4)
+    with pytest.raises(ValueError, match="n_jobs must not be 0"):
+        svm_path(X, y, n_jobs=0)
+
+
 def test_given_alphas_are_solved_in_decreasing_order_also_above_alpha_max():
     X, y = wide()
     largest = alpha_max(X, y)

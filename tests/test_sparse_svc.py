@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -332,6 +333,26 @@ def test_blas_has_one_thread_during_a_fit_and_its_own_number_afterwards(iris):
     assert [pool["num_threads"] for pool in threadpool_info()] == before
 
 
+@pytest.mark.parametrize("solver", ["auto", "interior_point", "sdca", "newton", "fbpd"])
+def test_all_processors_are_as_good_as_one(iris, solver):
+    X, y = iris
+    one, all_of_them = (
+        SparseSVC(alpha=0.1, solver=solver, tol=1e-2, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, -1)
+    )
+    assert all_of_them.objective_ == pytest.approx(one.objective_, rel=1e-2)
+    recorder = Recorder()
+    with pytest.warns(ConvergenceWarning):
+        SparseSVC(solver=recorder, n_jobs=-1).fit(X, y)
+    assert recorder.calls[0][2].n_jobs == joblib.cpu_count()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", [np.float32, np.float16, np.longdouble])
+def test_alpha_may_be_a_number_of_any_precision(iris, number):
+    X, y = iris
+    assert SparseSVC(alpha=number(0.125)).fit(X, y).alpha_ == 0.125
+
+
 def test_float32_is_never_asked_for_more_than_it_can_hold(iris):
     X, y = iris
     recorder = Recorder()
@@ -406,7 +427,7 @@ def test_ctrl_c_stops_native_code_soon(iris):
         raise KeyboardInterrupt
 
     previous = signal.signal(signal.SIGALRM, interrupt)
-    model = SparseSVC(solver="fbpd", tol=0.0, max_iter=10**8)
+    model = SparseSVC(solver="fbpd", tol=1e-300, max_iter=10**8)
     try:
         # Again and again: one that falls into a callback of the garbage collector is lost.
         signal.setitimer(signal.ITIMER_REAL, 0.3, 0.3)

@@ -19,8 +19,12 @@
 // The choice needs glibc. Sanitizers instrument it although it runs before they are set up.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
     defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if __GNUC__ >= 12
 #define SPARSVM_CLONED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-#if !defined(SPARSVM_PLAIN_PACKS)
+#else  // which cannot ask a machine for its level
+#define SPARSVM_CLONED __attribute__((target_clones("avx2", "default")))
+#endif
+#if __GNUC__ >= 12 && !defined(SPARSVM_PLAIN_PACKS)
 // For code of its own on machines with registers of eight doubles: call it only if has_wide(). It may
 // round products and sums once, as BLAS does, and is then no longer the same to the last bit.
 #define SPARSVM_WIDE __attribute__((target("arch=x86-64-v4")))

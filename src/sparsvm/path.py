@@ -19,6 +19,7 @@ from sparsvm.losses import Floats, Loss, as_loss
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, Solution
+from sparsvm.solvers import thread_count
 
 
 def alpha_max(
@@ -195,7 +196,7 @@ def svm_path(
     control = Control(
         tol=inner_tolerance(tol, data.dtype),
         max_iter=max_iter,
-        n_jobs=n_jobs,
+        n_jobs=thread_count(n_jobs),
         random_state=random_state,
         verbose=verbose,
     )

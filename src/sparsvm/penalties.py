@@ -354,7 +354,8 @@ def _group_numbers(groups: Any, d: int) -> tuple[NDArray[np.int32], int]:
         if groups < 1:
             raise ValueError(f"A block size must be at least 1; got groups={groups!r}.")
         return (np.arange(d) // int(groups)).astype(np.int32), -(-d // int(groups))
-    if isinstance(groups, (str, bytes, bool, numbers.Number)) or not hasattr(groups, "__len__"):
+    in_order = hasattr(groups, "__len__") and getattr(groups, "ndim", 1) == 1
+    if isinstance(groups, (str, bytes, set, frozenset, dict)) or not in_order:
         raise ValueError(
             f"groups must be None, a block size or one label per feature; got {groups!r}."
         )
@@ -364,6 +365,12 @@ def _group_numbers(groups: Any, d: int) -> tuple[NDArray[np.int32], int]:
             "per feature."
         )
     labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    for feature, label in enumerate(labels):
+        if not _is_label(label):
+            raise ValueError(
+                f"groups must hold labels such as numbers or names; that of feature {feature} is "
+                f"{label!r}."
+            )
     try:
         distinct = sorted(set(labels))
     except TypeError:
@@ -371,6 +378,14 @@ def _group_numbers(groups: Any, d: int) -> tuple[NDArray[np.int32], int]:
         distinct = list(dict.fromkeys(labels))
     position = {label: number for number, label in enumerate(distinct)}
     return np.array([position[label] for label in labels], dtype=np.int32), len(distinct)
+
+
+def _is_label(label: Any) -> bool:
+    """Whether it can be compared, and is not a missing value, which differs from itself."""
+    try:
+        return bool(label == label) and hash(label) is not None
+    except (TypeError, ValueError):
+        return False
 
 
 def _feature_weights(
@@ -391,7 +406,12 @@ def _feature_weights(
             )
         std = np.asarray(column_std, dtype=np.float64)
         return np.where(std > 0.0, std, 1.0)
-    omega = np.array(weights, dtype=np.float64)
+    try:
+        omega = np.array(weights, dtype=None if np.iscomplexobj(weights) else np.float64)
+    except (TypeError, ValueError):
+        omega = np.array(None)
+    if omega.dtype != np.float64:
+        raise ValueError(f"weights must be None, an array of numbers or 'scale'; got {weights!r}.")
     if omega.ndim != 1 or omega.size not in (d, n_groups):
         raise ValueError(
             f"weights has shape {omega.shape} but there are {d} features in {n_groups} groups; "

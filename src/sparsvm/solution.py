@@ -75,7 +75,10 @@ class Start:
 
 @dataclass(frozen=True)
 class Control:
-    """When to stop and how to run; ``max_iter=None`` is the solver's own default."""
+    """When to stop and how to run.
+
+    ``max_iter=None`` is the solver's own default, ``n_jobs`` a number of threads (None is one).
+    """
 
     tol: float = 1e-4
     max_iter: int | None = None

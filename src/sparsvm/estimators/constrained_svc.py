@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from sparsvm.constrained import FEASIBLE, ConstrainedProblem, ConstrainedSolution
 from sparsvm.estimators.advice import remedy
-from sparsvm.estimators.inputs import LARGEST
+from sparsvm.estimators.inputs import LARGEST, Within
 from sparsvm.estimators.penalised import PenalisedClassifier, default_alpha, regularised_problem
 from sparsvm.estimators.presenting import FLOAT32_TOL, as_type, centred, tolerance
 from sparsvm.estimators.training import TrainingSet, unchanged_on_error
@@ -124,7 +123,7 @@ class ConstrainedSparseSVC(PenalisedClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **PenalisedClassifier._shared_constraints,
-        "eta": [Interval(Real, 0, LARGEST, closed="both"), None],
+        "eta": [Within(Real, 0, LARGEST, closed="both"), None],
     }
 
     def __init__(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
@@ -16,6 +17,9 @@ Floats = npt.NDArray[np.float64]
 # Solvers form products such as x² margin / alpha and their squares, which must not overflow.
 LARGEST = 1e50
 
+# Indices of features are int32 in native code.
+MOST_FEATURES = 2**31 - 1
+
 _READ: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
     "accept_large_sparse": True,
@@ -23,10 +27,30 @@ _READ: dict[str, Any] = {
 }
 
 
+class Within(Interval):
+    """An interval whose ends a number of the user's type, such as float32, need not hold."""
+
+    def __contains__(self, val: Any) -> bool:
+        return bool(super().__contains__(float(val) if isinstance(val, np.floating) else val))
+
+
 def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
     """Validate the arguments of ``fit``; X comes back as it was unless it had to be converted."""
     X, y = _validated(estimator, X, y=y)
-    check_classification_targets(y)
+    try:
+        check_classification_targets(y)
+    except TypeError as error:
+        if "not supported between" not in str(error):
+            raise
+        raise ValueError(
+            f"The labels in y cannot be sorted ({error}). Use labels of one type, and none that "
+            "is missing."
+        ) from error
+    if X.shape[1] > MOST_FEATURES:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but at most {MOST_FEATURES} are supported. Remove "
+            "columns without entries, or hash the features into fewer."
+        )
     _require_moderate(X)
     return X, y
 
@@ -39,13 +63,18 @@ def read_samples(estimator: Any, X: Any) -> Any:
 def _validated(estimator: Any, X: Any, **options: Any) -> Any:
     try:
         out = validate_data(estimator, X, **options, **_READ)
-    except ValueError as error:
-        if "could not convert string" not in str(error):
-            raise
-        raise ValueError(
-            f"X must hold numbers, but it holds text ({error}). Encode text columns as numbers "
-            "first, for example with sklearn.preprocessing.OneHotEncoder."
-        ) from error
+    except (ValueError, TypeError) as error:
+        if "could not convert string" in str(error):
+            raise ValueError(
+                f"X must hold numbers, but it holds text ({error}). Encode text columns as numbers "
+                "first, for example with sklearn.preprocessing.OneHotEncoder."
+            ) from error
+        if "could not be promoted" in str(error):
+            raise ValueError(
+                f"X must hold numbers, but its columns have types, such as dates, that are none "
+                f"({error}). Leave those columns out or encode them as numbers."
+            ) from error
+        raise
     if "y" in options:
         return _tidy(out[0]), out[1]
     return _tidy(out)
@@ -98,15 +127,22 @@ def read_per_sample(values: Any, n_samples: int, name: str) -> Floats | None:
         return None
     if isinstance(values, Real):
         values = np.full(n_samples, values, dtype=np.float64)
-    out: Floats = check_array(
-        values,
-        accept_sparse=False,
-        ensure_2d=False,
-        ensure_min_samples=0,
-        allow_nd=True,
-        dtype=np.float64,
-        input_name=name,
-    )
+    try:
+        out: Floats = check_array(
+            values,
+            accept_sparse=False,
+            ensure_2d=False,
+            ensure_min_samples=0,
+            allow_nd=True,
+            dtype=np.float64,
+            input_name=name,
+        )
+    except (ValueError, TypeError) as error:
+        if "could not convert" not in str(error) and "float() argument" not in str(error):
+            raise
+        raise ValueError(
+            f"{name} must hold one number for each row of X, but it is {_shortened(values)}."
+        ) from error
     if out.shape != (n_samples,):
         raise ValueError(
             f"{name} must hold one number for each of the {n_samples} rows of X, but it has "
@@ -165,7 +201,10 @@ def class_factors(class_weight: Any, labels: npt.NDArray[Any], totals: Floats) -
             f"class_weight has the label {unknown[0]!r}, which y has not, and lacks "
             f"{missing[0]!r}, which y has. The labels of y are {_listed(labels)}."
         )
-    factors = np.array([class_weight.get(label, 1.0) for label in labels.tolist()], np.float64)
+    given = [class_weight.get(label, 1.0) for label in known]
+    if not all(isinstance(factor, Real) for factor in given):
+        raise ValueError(f"class_weight must hold numbers, but it is {class_weight!r}.")
+    factors = np.array(given, dtype=np.float64)
     if not ((factors >= 0) & (factors <= LARGEST)).all():
         raise ValueError(
             f"class_weight must hold numbers from 0 to {LARGEST:g}, but it is {class_weight!r}."
@@ -182,6 +221,11 @@ def require_two_classes(labels: npt.NDArray[Any]) -> None:
         f"A classifier needs samples of at least two classes, but y has {found} among the "
         "samples of positive weight."
     )
+
+
+def _shortened(values: Any, limit: int = 60) -> str:
+    shown = repr(values)
+    return shown if len(shown) <= limit else f"{shown[:limit]}…"
 
 
 def _listed(labels: npt.NDArray[Any], limit: int = 10) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -20,6 +19,7 @@ from sparsvm.losses import Hinge, Logistic, Loss
 from sparsvm.penalties import Penalty
 from sparsvm.problem import Problem, column_std
 from sparsvm.solution import Control, Start
+from sparsvm.solvers import thread_count
 
 
 class PenalisedClassifier(SparseLinearClassifier):
@@ -42,7 +42,7 @@ class PenalisedClassifier(SparseLinearClassifier):
         "solver": "no_validation",
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "tol": [Interval(Real, 0, np.inf, closed="left")],
+        "tol": [Interval(Real, 0, np.inf, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -62,19 +62,13 @@ class PenalisedClassifier(SparseLinearClassifier):
 
     def _threads(self) -> int:
         """Return the number of BLAS threads that ``n_jobs`` means."""
-        if self.n_jobs is None:
-            return 1
-        if self.n_jobs == 0:
-            raise ValueError(
-                "n_jobs must not be 0; use None for one thread or -1 for all processors."
-            )
-        return int(joblib.effective_n_jobs(self.n_jobs))
+        return thread_count(self.n_jobs)
 
     def _control(self, dtype: np.dtype[Any]) -> Control:
         return Control(
             tol=inner_tolerance(self.tol, dtype),
             max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
+            n_jobs=self._threads(),
             random_state=self.random_state,
             verbose=bool(self.verbose),
         )
@@ -153,11 +147,18 @@ def default_alpha(weight: npt.NDArray[np.float64], parameter: str = "alpha") -> 
 def _require_margin(
     loss: Loss, cost: npt.NDArray[np.float64], margin_scale: npt.NDArray[np.float64] | None
 ) -> None:
-    """Refuse margins that would leave nothing to learn, and sample margins without effect."""
+    """Refuse margins that leave nothing to learn or overflow, and sample margins without effect."""
     if margin_scale is not None and not loss.uses_margin:
         raise ValueError(
             f"sample_margin was given, but the loss {loss.name!r} has no margin. Leave it out, or "
             "use loss='squared_hinge'."
+        )
+    factor = 1.0 if margin_scale is None else float(margin_scale.max())
+    largest = float(cost.max()) * factor
+    if loss.uses_margin and largest > LARGEST:
+        raise ValueError(
+            f"The largest margin is {largest:.3g}, but beyond {LARGEST:g} its products may "
+            "overflow. Divide all margins by a constant."
         )
     if isinstance(loss, Logistic):
         if margin_scale is not None and not cost.any():
@@ -166,8 +167,13 @@ def _require_margin(
                 "Use Logistic(margin=1.0), or leave sample_margin out."
             )
         return
-    if not cost.any() or (margin_scale is not None and not margin_scale.any()):
+    if largest == 0.0:
         raise ValueError(
             "Every margin is zero, so that a model of zeros has no loss and nothing is learned. "
             "Give the loss or sample_margin a positive margin."
+        )
+    if largest < 1.0 / LARGEST:
+        raise ValueError(
+            f"The largest margin is {largest:.3g}, but below {1.0 / LARGEST:g} losses may vanish "
+            "in rounding. Multiply all margins by a constant."
         )

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 from sparsvm.estimators.advice import advise
-from sparsvm.estimators.inputs import LARGEST
+from sparsvm.estimators.inputs import LARGEST, Within
 from sparsvm.estimators.penalised import PenalisedClassifier, default_alpha, regularised_problem
 from sparsvm.estimators.presenting import presented, tolerance
 from sparsvm.estimators.training import TrainingSet, unchanged_on_error
@@ -138,7 +137,7 @@ class SparseSVC(PenalisedClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **PenalisedClassifier._shared_constraints,
-        "alpha": [Interval(Real, 1 / LARGEST, LARGEST, closed="both"), None],
+        "alpha": [Within(Real, 1 / LARGEST, LARGEST, closed="both"), None],
     }
 
     def __init__(

@@ -18,7 +18,7 @@ from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.newton import Newton
 from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
 from sparsvm.solvers.sdca import SDCA
-from sparsvm.solvers.threads import blas_threads
+from sparsvm.solvers.threads import blas_threads, thread_count
 
 __all__ = [
     "AUTO",
@@ -46,4 +46,5 @@ __all__ = [
     "blas_threads",
     "choose",
     "resolve",
+    "thread_count",
 ]

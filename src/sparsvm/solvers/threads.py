@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import joblib
 from threadpoolctl import ThreadpoolController
 
 
@@ -104,6 +105,15 @@ def _restore(changed: list[tuple[Any, int]]) -> None:
 _limit = _BlasLimit()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_limit.after_fork)
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads that ``n_jobs`` means: None is one, -1 all processors."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all processors.")
+    return int(joblib.effective_n_jobs(n_jobs))
 
 
 @contextmanager
