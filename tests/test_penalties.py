@@ -158,6 +158,9 @@ def test_fenchel_young_inequality(name, seed):
 def test_conjugate_is_the_supremum(name, seed):
     terms, W, _ = draw(name, seed)
     G = W * (terms.omega > 0.0)
+    if terms.is_norm:  # nothing is penalised, so that G is zero
+        assert terms.conjugate(G) == 0.0
+        return
     # The maximiser of <G, U> - penalty(U) solves soft(G / omega) = (1 - rho) omega U.
     V = G * terms.inverse_omega
     soft = np.sign(V) * np.maximum(np.abs(V) - terms.l1_ratio, 0.0)
@@ -292,6 +295,9 @@ def test_scale_weights_equal_standardising_and_spare_constant_columns():
         (GroupLinf(groups=1, per_class=True), "l1"),
         (SparseGroup(l1_ratio=0.5), "sparse_group"),
         (GroupL2(groups=2, per_class=True), "l1/l2"),
+        (L2(weights=[0.0, 0.0, 0.0, 0.0]), "l1"),
+        (ElasticNet(weights=[0.0, 0.0, 0.0, 0.0]), "l1"),
+        (L2(weights=[0.0, 0.0, 0.0, 1.0]), "l2"),
     ],
 )
 def test_penalties_that_coincide_resolve_to_the_simpler_kind(penalty, kind):

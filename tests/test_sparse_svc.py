@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_info
 import sparsvm
 from sparsvm import SparseSVC
 from sparsvm.losses import Hinge
-from sparsvm.penalties import L1, ElasticNet, GroupL2, SparseGroup
+from sparsvm.penalties import L1, L2, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.solution import History, Solution
 from sparsvm.solvers import Solver
 
@@ -390,6 +390,14 @@ def test_warm_start_hands_over_the_previous_solution(iris, binary):
     assert start(*binary) is None
 
 
+def test_warm_start_takes_coefficients_that_were_put_there_by_hand(iris):
+    X, y = iris
+    fitted = SparseSVC(alpha=0.05).fit(X, y)
+    model = SparseSVC(alpha=0.05, warm_start=True)
+    model.coef_, model.intercept_, model.classes_ = fitted.coef_, fitted.intercept_, np.unique(y)
+    assert model.fit(X, y).objective_ == pytest.approx(fitted.objective_, rel=1e-4)
+
+
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_warm_start_reaches_the_same_optimum(penalty, iris):
     X, y = iris
@@ -519,6 +527,9 @@ def test_frames_go_in_by_name(iris, library):
     )
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[names[::-1]])
+    narrow = library.DataFrame(dict(zip(names, X.T.astype(np.float32), strict=True)))
+    assert SparseSVC().fit(narrow, y).coef_.dtype == np.float32
+    assert model.decision_function(narrow).dtype == np.float64
 
 
 def test_grid_search_reaches_into_penalties_and_losses(iris):
@@ -549,6 +560,18 @@ def test_models_survive_pickling(iris):
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
     assert copy.result_.objective == model.result_.objective
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("penalty", [L1, L2, ElasticNet, GroupL2, GroupLinf, SparseGroup])
+def test_a_penalty_without_weights_leaves_the_least_loss(iris, penalty, n_classes, fit_intercept):
+    X, y = iris[0] - 3.0, np.where(iris[1] < n_classes, iris[1], 0)
+    model = SparseSVC(
+        penalty=penalty(weights=np.zeros(4)), alpha=0.1, fit_intercept=fit_intercept, tol=1e-6
+    ).fit(X, y)
+    nearly = SparseSVC(alpha=1e-9, fit_intercept=fit_intercept, tol=1e-6).fit(X, y)
+    assert model.objective_ == pytest.approx(nearly.objective_, abs=1e-5)
 
 
 def test_scale_weights_equal_standardised_columns(iris):

@@ -66,7 +66,8 @@ class Penalty(Parameterised):
         """Spell the penalty out for d features and n_outputs rows of coefficients.
 
         Where the parameters make one penalty equal to a simpler one, the simpler kind is
-        returned: groups of one coefficient are l1, ``l1_ratio`` 0 or 1 drops a term.
+        returned: groups of one coefficient are l1, ``l1_ratio`` 0 or 1 drops a term, and a convex
+        penalty without any weight is an l1 penalty without any.
 
         Parameters
         ----------
@@ -82,6 +83,8 @@ class Penalty(Parameterised):
         kind, ratio = self._kind()
         singletons = n_groups == d and (per_class or n_outputs == 1)
         if kind in ("l1/l2", "l1/linf", "sparse_group") and singletons:
+            kind, ratio = "l1", 1.0
+        if self.convex and not omega.any():
             kind, ratio = "l1", 1.0
         if kind in ("l1", "l2", "elasticnet") or not (self.convex or self.groups is not None):
             groups, n_groups, per_class = np.arange(d, dtype=np.int32), d, True

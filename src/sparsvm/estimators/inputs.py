@@ -61,8 +61,9 @@ def read_samples(estimator: Any, X: Any) -> Any:
 
 
 def _validated(estimator: Any, X: Any, **options: Any) -> Any:
+    read = {**_READ, "dtype": np.float32} if _is_narrow_frame(X) else _READ
     try:
-        out = validate_data(estimator, X, **options, **_READ)
+        out = validate_data(estimator, X, **options, **read)
     except (ValueError, TypeError) as error:
         if "could not convert string" in str(error):
             raise ValueError(
@@ -78,6 +79,12 @@ def _validated(estimator: Any, X: Any, **options: Any) -> Any:
     if "y" in options:
         return _tidy(out[0]), out[1]
     return _tidy(out)
+
+
+def _is_narrow_frame(X: Any) -> bool:
+    """Whether X is a frame of float32 whose types are not NumPy's, as those of polars."""
+    types = getattr(X, "dtypes", None)
+    return isinstance(types, list) and bool(types) and all(str(t) == "Float32" for t in types)
 
 
 def _tidy(X: Any) -> Any:

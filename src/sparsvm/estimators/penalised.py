@@ -87,7 +87,8 @@ class PenalisedClassifier(SparseLinearClassifier):
         ):
             return None
         # Smooth losses have a dual wherever they have coefficients: their derivative there.
-        dual = self.result_.dual if isinstance(problem.loss, Hinge) else None
+        known = getattr(self, "result_", None)
+        dual = known.dual if known is not None and isinstance(problem.loss, Hinge) else None
         start = Start(
             coef=coef.astype(np.float64),
             intercept=intercept if self.fit_intercept else np.zeros_like(intercept),
