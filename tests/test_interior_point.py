@@ -160,7 +160,7 @@ def test_every_bound_on_the_way_is_below_the_optimum_and_the_gap_never_grows(kin
         problem = cases.build(X, y, cases.PENALTIES[kind](X.shape[1]), share=0.1)
         solution, oracle = solve(problem, 1e-7), oracles.solve(problem)
         history = solution.history
-        assert solution.n_iter > 3
+        assert solution.n_iter >= 3
         np.testing.assert_array_equal(history.iteration, np.arange(solution.n_iter + 1))
         assert (np.diff(history.seconds) >= 0.0).all()
         assert (np.diff(history.objective) <= 0.0).all()
@@ -176,7 +176,7 @@ def test_one_iteration_gives_an_honest_certificate(kind):
     X, y = cases.gaussian(5, 30, 12, 3)
     problem = cases.build(X, y, cases.PENALTIES[kind](12), share=0.05)
     oracle = oracles.solve(problem)
-    for limit in (1, 4):
+    for limit in (1, 3):
         solution = solve(problem, max_iter=limit)
         assert (solution.status, solution.n_iter, solution.converged) == ("max_iter", limit, False)
         assert solution.dual_objective <= oracle.value + oracle.accuracy

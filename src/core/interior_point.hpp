@@ -16,6 +16,8 @@
 // * Every iterate is tried with the coordinates that complementarity calls inactive set to exact
 //   zeros; the solver stops when such a sparse point is within the tolerance of the dual value, and
 //   solves for the active coordinates alone where thresholding does not suffice.
+// * Euclidean groups of single classes are left as soon as Newton steps on the face of the optimum, see
+//   interior_point_face.hpp, finish the solve.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +30,8 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "column_sums.hpp"
+#include "coordinate_products.hpp"
 #include "design.hpp"
 #include "monitor.hpp"
 #include "newton_system.hpp"
@@ -96,6 +100,10 @@ class InteriorPoint {
       evaluate();
       record(it);
       if (converged(options.tol) || settled(options.tol) || it >= options.max_iter) break;
+      if (on_face(options.tol)) {
+        record(++it);
+        break;
+      }
       if (no_progress(it) || !iterate(it)) {
         result.stalled = true;
         break;
@@ -145,8 +153,10 @@ class InteriorPoint {
   static constexpr double kNearly = 100.0;  // tolerances from the end, where zeros are refitted
   static constexpr double kDoubtful =
       4.0;  // threshold for these zeros: what is lost by them is made up
-  static constexpr double kRoughly = 1e-3;   // residual of that solve
-  static constexpr double kAccurate = 1e-9;  // residual of the Newton solve that needs no more
+  static constexpr double kRoughly = 1e-3;        // residual of that solve
+  static constexpr double kFewCoordinates = 2.0;  // times as many features of all classes
+  static constexpr double kFaceGap = 0.3;         // relative gap from which the face is looked for
+  static constexpr double kAccurate = 1e-9;       // residual of the Newton solve that needs no more
 
   const HingeTask& t_;
   const PenaltyLayout& layout_;
@@ -178,13 +188,17 @@ class InteriorPoint {
   std::vector<double> Y_, U_, xi_, b_, r_;  // class-major n*K; free coefficients
   std::vector<double> S_, rho_;             // scores and primal residual, class-major
   std::vector<double> G_, dG_;              // d x outputs: X'Y~ - V, late where not watched
+  // What the last affine direction takes to a value other than zero: pairs, blocks.
+  std::vector<char> keep_pair_, keep_block_;
   NewtonVector rhs_, dir_, saved_dir_;
   // Per pair: its direction, target, and terms of the right-hand side besides the target.
   std::vector<double> dU_, saved_dU_, c_, terms_;
-  std::vector<double> wmat_, gmat_, dg_, signed_;
+  std::vector<double> wmat_, gmat_, dg_, signed_, response_;
+  std::vector<std::vector<std::int64_t>> by_class_;
+  ColumnSums sums_;
   double tol_ = 0.0, residual_ = 0.0, mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
   int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
-  double last_gap_ = std::numeric_limits<double>::infinity();
+  double last_gap_ = std::numeric_limits<double>::infinity(), next_face_gap_ = last_gap_;
   double solve_residual_ = 0.0;
 
   // The best primal points met, as they are and with inactive coordinates at exact zero.
@@ -198,6 +212,7 @@ class InteriorPoint {
   std::vector<double> best_Y_, first_Y_, trial_, trial_scores_, scaled_values_;
 
   class Equalities;  // interior_point_equalities.hpp
+  class Face;        // interior_point_face.hpp
 
   std::size_t ck(int k) const { return static_cast<std::size_t>(k) * n_; }
   bool pinned(int k) const { return k < shift_class_; }
@@ -237,6 +252,7 @@ class InteriorPoint {
   void open_working_set();
   bool starts_nonzero(std::int64_t b) const;
   void add_blocks(const std::vector<std::int64_t>& list, bool opening = false);
+  void add_blocks_now(const std::vector<std::int64_t>& list);
   std::vector<double> imbalances();
   double limit_by_outsiders(double ad, std::vector<std::int64_t>& entering);
   void collect_next(double rest, double lost, std::vector<std::int64_t>& entering);
@@ -267,7 +283,9 @@ class InteriorPoint {
   // interior_point_step.hpp
   double average_complementarity() const;
   void residuals();
+  bool few_coordinates() const;
   void transposed_coordinates(const double* Y);
+  void coordinate_scores(const std::vector<double>& values, double* out);
   void signed_coordinates();
   void exact_row_sums(const NewtonVector& rhs, NewtonVector& step) const;
   void plain_direction(double tau, double accuracy);
@@ -285,6 +303,7 @@ class InteriorPoint {
   void advance(double ap, double ad);
 
   // interior_point_finish.hpp
+  bool on_face(double tol);
   int polish(int it, const InteriorPointOptions& options, InteriorPointResult& result);
   void restart_on_active(double threshold);
   void project_dual();
@@ -298,6 +317,7 @@ class InteriorPoint {
 
 #include "interior_point_columns.hpp"
 #include "interior_point_equalities.hpp"
+#include "interior_point_face.hpp"
 #include "interior_point_finish.hpp"
 #include "interior_point_start.hpp"
 #include "interior_point_step.hpp"

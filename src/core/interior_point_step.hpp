@@ -33,16 +33,49 @@ inline void InteriorPoint::residuals() {
   }
 }
 
+// Where few of the features belong to a class's coordinates, one by one takes less time than all.
+inline bool InteriorPoint::few_coordinates() const {
+  return kFewCoordinates * static_cast<double>(blocks_.n_coordinates()) <
+         static_cast<double>(features_.size()) * outputs_;
+}
+
 // dg_ = the working set's coordinates of X' (class-major n x K array).
 inline void InteriorPoint::transposed_coordinates(const double* Y) {
   const int m = static_cast<int>(features_.size());
-  gmat_.resize(static_cast<std::size_t>(m) * outputs_);
   dg_.resize(blocks_.n_coordinates());
+  if (few_coordinates()) {
+    coordinate_products(Xw_.data(), n_, blocks_.col.data(), blocks_.cls.data(),
+                        blocks_.n_coordinates(), Y, dg_.data());
+    return;
+  }
+  gmat_.resize(static_cast<std::size_t>(m) * outputs_);
   if (m > 0)
     gemm('T', 'N', m, outputs_, n_, 1.0, Xw_.data(), n_, Y + ck(shift_class_), n_, 0.0,
          gmat_.data(), m);
   for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
     dg_[c] = gmat_[static_cast<std::size_t>(blocks_.cls[c] - shift_class_) * m + blocks_.col[c]];
+}
+
+// out = X values, class by class, for the classes that have weights.
+inline void InteriorPoint::coordinate_scores(const std::vector<double>& values, double* out) {
+  const int m = static_cast<int>(features_.size());
+  if (few_coordinates()) {
+    by_class_.resize(K_);
+    for (auto& list : by_class_) list.clear();
+    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
+      if (values[c] != 0.0) by_class_[blocks_.cls[c]].push_back(c);
+    sums_.clear();
+    for (int k = shift_class_; k < K_; ++k) {
+      for (const std::int64_t c : by_class_[k]) sums_.add(blocks_.col[c], values[c]);
+      sums_.close();
+    }
+    form_column_sums(sums_, Xw_.data(), n_, out);
+    return;
+  }
+  wmat_.assign(static_cast<std::size_t>(m) * outputs_, 0.0);
+  for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
+    wmat_[static_cast<std::size_t>(blocks_.cls[c] - shift_class_) * m + blocks_.col[c]] = values[c];
+  gemm('N', 'N', n_, outputs_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0, out, n_);
 }
 
 // dg_ = the working set's coordinates of G, from Y itself.
@@ -80,19 +113,17 @@ inline void InteriorPoint::direction(double tau, double accuracy) {
   const int m = static_cast<int>(features_.size());
   c_.resize(Y_.size());
   if (m > 0) {
-    // X (h + D shift), class by class
-    wmat_.assign(static_cast<std::size_t>(m) * outputs_, 0.0);
+    // X (h + D shift)
+    response_.resize(blocks_.n_coordinates());
     for (std::int64_t b = 0; b < blocks_.size(); ++b) {
       double along = 0.0;
       for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c)
         along += blocks_.vec[c] * blocks_.shift[c];
       for (std::int64_t c = blocks_.begin(b); c < blocks_.end(b); ++c)
-        wmat_[static_cast<std::size_t>(blocks_.cls[c] - shift_class_) * m + blocks_.col[c]] =
-            blocks_.h[c] + blocks_.delta[c] * blocks_.shift[c] +
-            blocks_.kappa(b) * along * blocks_.vec[c];
+        response_[c] = blocks_.h[c] + blocks_.delta[c] * blocks_.shift[c] +
+                       blocks_.kappa(b) * along * blocks_.vec[c];
     }
-    gemm('N', 'N', n_, outputs_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0,
-         rhs_.y.data() + ck(shift_class_), n_);
+    coordinate_scores(response_, rhs_.y.data() + ck(shift_class_));
   }
   // A pinned class has no weights.
   std::fill(rhs_.y.begin(), m > 0 ? rhs_.y.begin() + ck(shift_class_) : rhs_.y.end(), 0.0);
@@ -243,6 +274,11 @@ inline bool InteriorPoint::iterate(int it) {
   monitor_.poll();
   if (!predict()) return false;
   monitor_.poll();
+  if (!quadratic_ && !polishing_) {
+    keep_pair_.resize(Y_.size());
+    for (std::size_t a = 0; a < Y_.size(); ++a) keep_pair_[a] = dU_[a] * Y_[a] < dir_.y[a] * U_[a];
+    blocks_.keeping_weight(keep_block_);
+  }
 
   double ap = std::min(ratio(U_, dU_, 1.0), blocks_.max_primal_step());
   double ad = std::min(ratio(Y_, dir_.y, 1.0), blocks_.max_dual_step());

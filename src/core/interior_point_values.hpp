@@ -39,16 +39,8 @@ inline void InteriorPoint::signed_column(const std::vector<double>& Y, int k,
 // Scores of the given coordinate values and free coefficients, class-major.
 inline void InteriorPoint::scores(const std::vector<double>& values, const std::vector<double>& b,
                                   const std::vector<double>& Y, std::vector<double>& S) {
-  const int m = static_cast<int>(features_.size());
   S.assign(static_cast<std::size_t>(n_) * K_, 0.0);
-  if (m > 0) {
-    wmat_.assign(static_cast<std::size_t>(m) * outputs_, 0.0);
-    for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c)
-      wmat_[static_cast<std::size_t>(blocks_.cls[c] - shift_class_) * m + blocks_.col[c]] =
-          values[c];
-    gemm('N', 'N', n_, outputs_, m, 1.0, Xw_.data(), n_, wmat_.data(), m, 0.0,
-         S.data() + ck(shift_class_), n_);
-  }
+  if (!features_.empty()) coordinate_scores(values, S.data() + ck(shift_class_));
   for (int k = 0; k < K_; ++k) {
     if (quadratic_ && !pinned(k)) {
       signed_column(Y, k, signed_);

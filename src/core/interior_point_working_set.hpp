@@ -103,6 +103,21 @@ inline void InteriorPoint::add_blocks(const std::vector<std::int64_t>& list, boo
   }
 }
 
+// Adds blocks between two steps, where G may be late (watched_blocks.hpp).
+inline void InteriorPoint::add_blocks_now(const std::vector<std::int64_t>& list) {
+  const std::vector<double> kept = G_;
+  std::vector<double> x(n_);
+  for (const std::int64_t b : list)
+    layout_.coordinates(b, [&](std::int32_t j, std::int32_t o) {
+      t_.design.gather_columns(&j, 1, x.data());
+      signed_column(Y_, o + shift_class_, signed_);
+      const std::size_t a = static_cast<std::size_t>(j) * outputs_ + o;
+      G_[a] = dot(n_, x.data(), signed_.data()) - (t_.tilt ? t_.tilt[a] : 0.0);
+    });
+  add_blocks(list);
+  G_ = kept;
+}
+
 // Sums of Y~ over the samples, per output. They are zero at the end but not where a warm start
 // begins, and there X'Y~ of centred columns differs from that of the columns as they are: the
 // blocks follow the one, pricing the other. The intercept of a class without samples has no finite

@@ -72,6 +72,7 @@ class NewtonSystem {
   // Of the penalty, when it was last assembled.
   std::int64_t n_coordinates() const { return n_coordinates_; }
   int n_open() const { return open_.count(); }
+  bool by_features() const { return feature_side_; }  // which elimination the last assembly chose
 
   // The right-hand side z of a step after which G of the open coordinates is again what their blocks
   // take it to be, for given differences of the two.

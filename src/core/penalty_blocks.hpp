@@ -198,6 +198,10 @@ class PenaltyBlocks {
     }
   }
 
+  // Which blocks the directions now stored (the affine ones) take to a weight other than zero: those
+  // whose dual slack falls by a larger part of itself than their weight.
+  void keeping_weight(std::vector<char>& out) const;
+
   // values -= D dg on the first coordinates, where they are not zero.
   void add_response(const double* dg, std::int64_t known, std::vector<double>& values) const;
 

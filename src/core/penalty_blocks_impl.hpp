@@ -158,6 +158,23 @@ inline void PenaltyBlocks::subtract_held(double* dg) const {
     }
 }
 
+inline void PenaltyBlocks::keeping_weight(std::vector<char>& out) const {
+  out.assign(blocks_.size(), 0);
+  for (std::size_t a = 0; a < blocks_.size(); ++a) {
+    const Block& b = blocks_[a];
+    for (std::int64_t c = b.begin; c < b.end && b.has_pairs(); ++c)
+      if (dz1_[c] * x1_[c] < dx1_[c] * z1_[c] || dz2_[c] * x2_[c] < dx2_[c] * z2_[c]) out[a] = 1;
+    if (b.shape.kind != BlockKind::euclidean) continue;
+    double vv = 0.0, along = 0.0;
+    for (std::int64_t c = b.begin; c < b.end; ++c) {
+      vv += v_[c] * v_[c];
+      along += v_[c] * dv_[c];
+    }
+    const double norm = std::sqrt(vv);
+    out[a] = -along * b.t < b.dt * (b.shape.l2 - norm) * norm;
+  }
+}
+
 // ---- scalings ----
 
 inline void PenaltyBlocks::scale_maximum(Block& b) {
