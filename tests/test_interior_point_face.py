@@ -7,6 +7,8 @@ import hinge_cases as cases
 from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
+pytestmark = pytest.mark.native
+
 KIND = "l1/l2-blocks-per_class"
 N, D = 60, 120
 
@@ -62,6 +64,14 @@ def test_twice_the_same_samples_leave_the_face_to_many_dual_points():
     once = solve(cases.build(X, y, penalty))
     twice = solve(cases.build(np.vstack([X, X]), np.concatenate([y, y]), penalty))
     assert twice.objective == pytest.approx(once.objective, rel=1e-6)
+
+
+def test_a_working_set_that_grows_on_the_face_gives_the_same_answer_every_time():
+    X, y = cases.gaussian(6, 40, 2000, 4)
+    problem = cases.build(X, y, cases.PENALTIES[KIND](2000), share=0.03)
+    one, two = solve(problem), solve(problem)
+    np.testing.assert_array_equal(one.coef, two.coef)
+    np.testing.assert_array_equal(one.history.gap, two.history.gap)
 
 
 def test_columns_in_other_units_do_not_matter():

@@ -29,7 +29,7 @@ class InteriorPoint::Face {
   bool find(double tol) {
     guess();
     int before = 0, fewest = kMany, waited = 0;
-    bool looked = false;
+    double look = kSettling * active_;
     for (int step = 0; step < kSteps; ++step) {
       o_.monitor_.poll();
       if (!newton()) return false;
@@ -38,8 +38,8 @@ class InteriorPoint::Face {
       waited = changes < fewest ? 0 : waited + 1;
       fewest = std::min(fewest, changes);
       if (waited > kWaits || (step == 0 && changes > kMostChanges * active_)) return false;
-      if (!looked && changes < kSettling * active_) {
-        looked = true;
+      if (changes > 0 && changes < look) {
+        look *= kSettling;
         price_all();
       }
       if (!outside_.empty()) {
@@ -121,6 +121,7 @@ class InteriorPoint::Face {
   // sigma is the mean size of a weight, each in units of its own column.
   void set_scales() {
     const std::int64_t blocks = o_.blocks_.size();
+    for (auto* a : {&w_, &u_, &h_}) a->resize(o_.blocks_.w.size(), 0.0);
     sigma_.assign(static_cast<std::size_t>(blocks), 1.0);
     double sum = 0.0;
     int count = 0;
@@ -136,7 +137,6 @@ class InteriorPoint::Face {
     for (double& s : sigma_) s *= count > 0 ? sum / count : 1.0;
     for (auto* a : {&bend_, &pull_, &stiff_}) a->assign(sigma_.size(), 0.0);
     on_.resize(sigma_.size(), 0);
-    for (auto* a : {&w_, &u_, &h_}) a->resize(o_.blocks_.w.size(), 0.0);
   }
 
   // signs_ = Y~, also where the row sums do not hold yet, and G_ = X'Y~ on the working set.
