@@ -95,3 +95,21 @@ def test_wide_real_data_keep_few_features(tol):
             slack, used = slacks(problem, solution)
             assert 0 < np.count_nonzero(used) <= min(used.size // 2, 3 * problem.n)
             assert np.all(slack[used] <= 1e4 * tol)
+
+
+LEAVING = ("l1", "elasticnet", "l1/l2-rows-joint", "l1/l2-blocks-per_class", "l1/linf-rows-joint")
+
+
+@pytest.mark.parametrize("kind", [*LEAVING, "l1/linf-blocks-per_class", "sparse_group-rows-joint"])
+def test_groups_leave_the_working_set_before_the_end(kind):
+    """The history counts what is in the set, which is not zero, until the sparse point is best."""
+    shrunk = 0
+    for seed in range(4):
+        X, y = cases.gaussian(seed, 40, 1500, 3)
+        problem = cases.build(X, y, cases.PENALTIES[kind](X.shape[1]), share=0.1)
+        solution = solve(problem, 1e-8)
+        cases.assert_proven(problem, solution, 1e-8)
+        counts = solution.history.nonzeros
+        fewer = (counts[1:] < counts[:-1]) & (counts[1:] > np.count_nonzero(solution.coef))
+        shrunk += np.count_nonzero(fewer)
+    assert shrunk > 0

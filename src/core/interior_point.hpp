@@ -124,7 +124,13 @@ class InteriorPoint {
   static constexpr double kStepFraction = 0.985;  // of the way to the boundary
   static constexpr double kNextStep = 1.5;        // how much farther than a limited step one looks
   static constexpr double kNextShare = 0.2;       // of the working set that enters at once, at most
-  static constexpr double kShortStep = 0.1;       // a step this short is replaced by a centring one
+  // From this relative gap on, blocks leave the working set whose dual norm stays below kIdle, where
+  // they would not enter, along so many last steps; earlier ones come back and block the way. Fewer
+  // than one in so many blocks are not worth the moving.
+  static constexpr double kSettling = 0.3, kIdle = 0.95, kIdleSteps = 2.0;
+  static constexpr std::size_t kFewIdle = 16;
+  static constexpr char kInside = 1, kLeft = 2;  // bits of in_set_
+  static constexpr double kShortStep = 0.1;      // a step this short is replaced by a centring one
   // Centrality corrections per step, each a solve with the factors. Without them most fits took a
   // sixth more time, with two about the same. With few samples the factors are not what costs.
   static constexpr int kCentrings = 3, kManySamples = 64;
@@ -179,7 +185,9 @@ class InteriorPoint {
 
   PenaltyBlocks blocks_;
   WatchedBlocks watched_;
-  std::vector<char> in_set_;               // per block of the layout
+  // Per block of the layout, of two bits: in the working set now; has left it before.
+  std::vector<char> in_set_;
+  std::vector<std::int64_t> block_of_;     // per block of the working set: which of the layout's
   std::vector<std::int64_t> near_;         // blocks outside, near the boundary at a full step
   std::vector<std::int32_t> column_of_;    // per feature: column in Xw_ or -1
   std::vector<std::int32_t> features_;     // per column
@@ -197,6 +205,7 @@ class InteriorPoint {
   std::vector<std::vector<std::int64_t>> by_class_;
   ColumnSums sums_;
   double tol_ = 0.0, residual_ = 0.0, mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
+  std::int64_t assembled_ = 0;  // of the first coordinates, that the Newton system knows
   int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
   double last_gap_ = std::numeric_limits<double>::infinity(), next_face_gap_ = last_gap_;
   double solve_residual_ = 0.0;
@@ -204,6 +213,7 @@ class InteriorPoint {
   // The best primal points met, as they are and with inactive coordinates at exact zero.
   struct Candidate {
     double primal = std::numeric_limits<double>::infinity();
+    std::vector<std::int64_t> at;      // of d x outputs, where the values belong
     std::vector<double> values, b, Y;  // Y defines the weights of a quadratic penalty
     double scale = 1.0;                // of all weights and free coefficients
   };
@@ -257,6 +267,8 @@ class InteriorPoint {
   double limit_by_outsiders(double ad, std::vector<std::int64_t>& entering);
   void collect_next(double rest, double lost, std::vector<std::int64_t>& entering);
   void collect_near(double threshold, std::vector<std::int64_t>& entering);
+  void remove_idle();
+  void remove_unused_columns();
 
   // interior_point_values.hpp
   void record(int it);

@@ -337,7 +337,7 @@ class InteriorPoint::Face {
     outside_.clear();
     for (std::size_t b = 0; b < norms.size(); ++b) {
       if (!(norms[b] <= largest)) largest = norms[b];
-      if (norms[b] > 1.0 + kOutside && !o_.in_set_[b])
+      if (norms[b] > 1.0 + kOutside && !(o_.in_set_[b] & kInside))
         outside_.push_back(static_cast<std::int64_t>(b));
     }
     return largest;

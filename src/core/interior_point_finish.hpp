@@ -119,8 +119,8 @@ inline void InteriorPoint::export_point(const Candidate& point, InteriorPointRes
   } else {
     for (std::size_t c = 0; c < point.values.size(); ++c) {
       if (point.values[c] == 0.0) continue;
-      const std::int32_t j = features_[blocks_.col[c]];
-      row(j)[blocks_.cls[c] - shift_class_] = point.values[c] * layout_.inv_omega[j];
+      const auto j = static_cast<std::int32_t>(point.at[c] / outputs_);
+      row(j)[point.at[c] % outputs_] = point.values[c] * layout_.inv_omega[j];
     }
   }
   for (int k = shift_class_; k < K_; ++k) {
@@ -149,7 +149,7 @@ inline void InteriorPoint::list_used(const Candidate& point,
   }
   used = free_features_;
   for (std::size_t c = 0; c < point.values.size(); ++c)
-    if (point.values[c] != 0.0) used.push_back(features_[blocks_.col[c]]);
+    if (point.values[c] != 0.0) used.push_back(static_cast<std::int32_t>(point.at[c] / outputs_));
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
 }

@@ -60,7 +60,6 @@ inline void InteriorPoint::start() {
   if (!warm && !quadratic_) open_working_set();
   // The zero model is the first candidate: it is the optimum of a problem without margins.
   sparse_.primal = margin_sum;
-  sparse_.values.assign(blocks_.n_coordinates(), 0.0);
   sparse_.b.assign(b_.size(), 0.0);
   sparse_.scale = 0.0;
 }

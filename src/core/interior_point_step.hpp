@@ -210,6 +210,7 @@ inline void InteriorPoint::assemble() {
   system_.assemble(blocks_, Xw_.data(), layout_.joint,
                    quadratic_ || (layout_.joint && layout_.shape.kind == BlockKind::euclidean),
                    U_.data(), Y_.data());
+  assembled_ = blocks_.n_coordinates();
   restore_open(open_before);
 }
 
@@ -309,6 +310,8 @@ inline bool InteriorPoint::iterate(int it) {
   if (!quadratic_ && !polishing_) {
     collect_near(near, entering);
     if (blocked_ && !layout_.joint) collect_next(full - ad, 1.0 - ad / full, entering);
+    if (dense_.primal - best_dual_ < kSettling * magnitude(dense_.primal) && !blocked_)
+      remove_idle();
     add_blocks(entering);
     const std::size_t first = ck(shift_class_);
     watched_.choose(G_.data(), Y_.data() + first, dir_.y.data() + first, ad);

@@ -142,8 +142,7 @@ inline void InteriorPoint::evaluate() {
 // The point with exact zeros has lost the scores of what it dropped. One more solve with the last
 // factors tells how the other coefficients make up for them.
 inline void InteriorPoint::refit() {
-  const std::int64_t known = system_.n_coordinates();
-  if (known == 0) return;
+  if (assembled_ == 0) return;
   blocks_.sparse_weights(column_scale_.data(), kDoubtful, trial_);
   std::vector<double> dropped(blocks_.w);
   for (std::size_t c = 0; c < dropped.size(); ++c) dropped[c] -= trial_[c];
@@ -156,7 +155,7 @@ inline void InteriorPoint::refit() {
   system_.solve(rhs, step, kRoughly);
   transposed_coordinates(step.y.data());
   system_.complete(step, dg_.data());
-  blocks_.add_response(dg_.data(), known, trial_);
+  blocks_.add_response(dg_.data(), assembled_, trial_);
   std::vector<double> b(b_);
   for (std::size_t j = 0; j < b.size(); ++j) b[j] += step.b[j];
   std::swap(b, b_);
@@ -226,6 +225,9 @@ inline void InteriorPoint::keep(Candidate& best, const std::vector<double>& valu
   if (!(primal < best.primal)) return;
   best.primal = primal;
   best.values = values;
+  best.at.resize(values.size());
+  for (std::size_t c = 0; c < values.size(); ++c)
+    best.at[c] = std::int64_t{features_[blocks_.col[c]]} * outputs_ + blocks_.cls[c] - shift_class_;
   best.b = b_;
   best.scale = scale;
   if (quadratic_) best.Y = Y_;

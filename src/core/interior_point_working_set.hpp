@@ -99,7 +99,8 @@ inline void InteriorPoint::add_blocks(const std::vector<std::int64_t>& list, boo
     }
     blocks_.add(layout_.shape, size, cols.data(), classes.data(), g.data(), shift.data(), mu_,
                 weights.empty() ? nullptr : weights.data(), t_.start_weights != nullptr);
-    in_set_[b] = 1;
+    in_set_[b] |= kInside;
+    block_of_.push_back(b);
   }
 }
 
@@ -148,7 +149,7 @@ inline double InteriorPoint::limit_by_outsiders(double ad, std::vector<std::int6
   double limit = ad;
   near_.clear();
   watched_.scan(G_.data(), dG_.data(), ad, WatchedBlocks::kNear, [&](std::int64_t b) {
-    if (in_set_[b]) return;
+    if (in_set_[b] & kInside) return;
     near_.push_back(b);
     if (!outside(b, ad)) return;
     entering.push_back(b);
@@ -211,6 +212,65 @@ inline void InteriorPoint::collect_near(double threshold, std::vector<std::int64
   entering.clear();
   for (std::size_t e = 0; e < limit; ++e) entering.push_back(ranked[e].second);
   std::sort(entering.begin(), entering.end());
+}
+
+// Blocks far from their boundary, in steps as long as the last one, whose weights complementarity
+// calls zero take as much time as others and no part in the solution: they leave, and their weights
+// become zero. One that enters again stays.
+inline void InteriorPoint::remove_idle() {
+  if (system_.n_open() > 0 || blocks_.n_coordinates() <= 2 * n_) return;
+  std::vector<double> g(layout_.largest_block());
+  const auto norm = [&](std::int64_t b, const std::vector<double>& values) {
+    const std::int64_t size = layout_.values(b, values.data(), nullptr, 0.0, g.data());
+    return layout_.shape.norm_bound(g.data(), size);
+  };
+  blocks_.sparse_weights(column_scale_.data(), 1.0, trial_);
+  std::vector<char> idle(block_of_.size());
+  for (std::size_t i = 0; i < idle.size(); ++i) {
+    const std::int64_t b = block_of_[i], first = blocks_.begin(i), last = blocks_.end(i);
+    idle[i] = !(in_set_[b] & kLeft) &&
+              std::count(trial_.begin() + first, trial_.begin() + last, 0.0) == last - first &&
+              norm(b, G_) + kIdleSteps * norm(b, dG_) < kIdle;
+  }
+  const auto leaving = static_cast<std::size_t>(std::count(idle.begin(), idle.end(), 1));
+  if (leaving == 0 || kFewIdle * leaving < idle.size()) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < idle.size(); ++i) {
+    if (idle[i]) {
+      in_set_[block_of_[i]] = kLeft;
+      continue;
+    }
+    keep_block_[kept] = keep_block_[i];
+    block_of_[kept++] = block_of_[i];
+  }
+  keep_block_.resize(kept);
+  block_of_.resize(kept);
+  blocks_.remove(idle);
+  assembled_ = blocks_.n_coordinates();
+  remove_unused_columns();
+}
+
+// Closes the gaps that blocks have left in the gathered columns.
+inline void InteriorPoint::remove_unused_columns() {
+  std::vector<std::int32_t> place(features_.size(), -1);
+  for (const std::int32_t c : blocks_.col) place[c] = 0;
+  std::int32_t kept = 0;
+  for (std::size_t c = 0; c < place.size(); ++c) {
+    if (place[c] < 0) {
+      column_of_[features_[c]] = -1;
+      continue;
+    }
+    place[c] = kept++;
+    column_of_[features_[c]] = place[c];
+    features_[place[c]] = features_[c];
+    column_scale_[place[c]] = column_scale_[c];
+    std::copy_n(Xw_.begin() + static_cast<std::ptrdiff_t>(c) * n_, n_,
+                Xw_.begin() + static_cast<std::ptrdiff_t>(place[c]) * n_);
+  }
+  features_.resize(kept);
+  column_scale_.resize(kept);
+  Xw_.resize(static_cast<std::size_t>(kept) * n_);
+  for (std::int32_t& c : blocks_.col) c = place[c];
 }
 
 }  // namespace sparsvm

@@ -69,8 +69,6 @@ class NewtonSystem {
   }
   void close_coordinates() { open_.clear(); }
   bool is_open(std::int64_t c) const { return open_.is_open(c); }
-  // Of the penalty, when it was last assembled.
-  std::int64_t n_coordinates() const { return n_coordinates_; }
   int n_open() const { return open_.count(); }
   bool by_features() const { return feature_side_; }  // which elimination the last assembly chose
 
@@ -96,7 +94,6 @@ class NewtonSystem {
   // Forms M_k and N_k. `joint`: blocks span classes.
   void assemble(const PenaltyBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal,
                 const double* U, const double* Y) {
-    n_coordinates_ = blocks.n_coordinates();
     build_class_lists(blocks, joint);
     curvature_scale_ = 0.0;
     coupling_.clear();
@@ -187,7 +184,6 @@ class NewtonSystem {
   bool inverted_ = false, inverse_suffices_ = true;
   SpdInverse spd_inverse_;
   OpenCoordinates open_;
-  std::int64_t n_coordinates_ = 0;
   ClassCoupling coupling_;
   ColumnSums sums_;
   FeatureElimination features_;

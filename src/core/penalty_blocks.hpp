@@ -81,6 +81,9 @@ class PenaltyBlocks {
     blocks_.push_back(blk);
   }
 
+  // Takes the marked blocks out; the others move up.
+  void remove(const std::vector<char>& marked);
+
   // <x, z> over all blocks, after hypothetical steps, and the barrier degree.
   double complementarity(double ap = 0.0, double ad = 0.0) const {
     double sum = 0.0;

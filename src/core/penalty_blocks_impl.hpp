@@ -135,6 +135,35 @@ inline double PenaltyBlocks::central_maximum(const Block& b, double mu) const {
 
 // ---- between blocks and their coordinates ----
 
+inline void PenaltyBlocks::remove(const std::vector<char>& marked) {
+  struct Move {
+    std::int64_t from, to, size;
+  };
+  std::vector<Move> moves;  // of neighbours together
+  std::int64_t total = 0;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (marked[i]) continue;
+    Block b = blocks_[i];
+    const std::int64_t size = b.end - b.begin;
+    if (!moves.empty() && moves.back().from + moves.back().size == b.begin)
+      moves.back().size += size;
+    else
+      moves.push_back({b.begin, total, size});
+    b.begin = total;
+    b.end = total += size;
+    blocks_[kept++] = b;
+  }
+  blocks_.resize(kept);
+  const auto close = [&](auto& a) {
+    for (const Move& m : moves) std::copy_n(a.begin() + m.from, m.size, a.begin() + m.to);
+    a.resize(static_cast<std::size_t>(total));
+  };
+  for (auto* a : arrays()) close(*a);
+  close(col);
+  close(cls);
+}
+
 inline void PenaltyBlocks::add_response(const double* dg, std::int64_t known,
                                         std::vector<double>& values) const {
   for (const Block& b : blocks_) {
