@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 import problems
 from reference import certificate as naive
 from reference import oracles
+from sparsvm import balance as balancing
 from sparsvm.balance import balance
 from sparsvm.certificate import repaired_flows
 from sparsvm.dc import tangent
@@ -478,3 +479,21 @@ def test_the_slope_of_dense_data_is_that_of_numpy(penalty, n_classes, scale):
     expected = problem.penalty.dual_norm(np.abs(G) + error)
     assert np.isfinite(expected)
     assert largest_slope(problem, flows) == pytest.approx(expected, rel=1e-13)
+
+
+def test_nearly_balanced_flows_take_one_step(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 25)
+    flows = rng.exponential(size=(100, 4)) * 10.0 ** rng.uniform(-6, 0, size=4)
+    flows[np.arange(100), y] = 0.0
+    flows /= flows.sum()
+    balanced = balancing._balance_pairs(y, 4, flows.copy(), None, True, True)
+    moved = balanced * (1.0 + 1e-9 * rng.standard_normal(balanced.shape))
+    with monkeypatch.context() as patch:
+        patch.delattr(balancing, "_minimise")
+        once = balancing._balance_pairs(y, 4, moved.copy(), None, True, True)
+        np.testing.assert_allclose(once, balanced, rtol=1e-7)
+        with pytest.raises(NameError):
+            balancing._balance_pairs(y, 4, flows.copy(), None, True, True)
+    sums = np.array([once[y == k].sum() - once[:, k].sum() for k in range(4)])
+    assert np.abs(sums).max() <= balancing.TOLERANCE

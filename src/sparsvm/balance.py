@@ -38,6 +38,8 @@ TOLERANCE = 64.0 * EPS
 # Class flows below this share of the largest are dropped: they are worth less than the rounding
 # of the others, and would leave the Newton systems singular.
 NEGLIGIBLE = 1e-13
+# Relative imbalances of classes whose square is below rounding.
+NEARLY = 1e-8
 
 
 def balance(problem: Problem, flows: Floats, overwrite: bool = False) -> Floats:
@@ -163,8 +165,27 @@ def _class_factors(class_flows: Floats) -> Floats:
     if K == 2 and np.count_nonzero(class_flows) == 2:
         root = float(np.sqrt(class_flows[1, 0] / class_flows[0, 1]))
         return np.array([[1.0, root], [1.0 / root, 1.0]])
+    if (factors := _factors_of_one_step(class_flows)) is not None:
+        return factors
     start = _osborne(class_flows)
     return np.exp(_minimise(np.ones((K, 1)), np.arange(K), class_flows, _class_hessian, start))
+
+
+def _factors_of_one_step(class_flows: Floats) -> Floats | None:
+    """Return the factors of one Newton step where that suffices: the duals of exact solvers.
+
+    It squares the relative imbalance and takes a third of the time of a search.
+    """
+    excess = class_flows.sum(axis=0) - class_flows.sum(axis=1)
+    laplacian = _class_hessian(class_flows, np.arange(0), class_flows)
+    if np.any(np.abs(excess) > NEARLY * laplacian.diagonal()) or not _is_complete(
+        class_flows > 0.0
+    ):
+        return None
+    beta = np.zeros(excess.size)
+    beta[1:] = np.linalg.solve(laplacian[1:, 1:], excess[1:])
+    factors: Floats = np.exp(beta[:, None] - beta)
+    return factors if _is_balanced(class_flows * factors) else None
 
 
 def _is_complete(arcs: NDArray[np.bool_]) -> bool:
