@@ -56,16 +56,16 @@ struct BlockShape {
   // The dual norm of g by bisection on `exceeds`; accurate to 1e-12, used where a few blocks
   // matter.
   double dual_norm(const double* g, std::int64_t size) const {
-    double hi = 0.0;
-    for (std::int64_t c = 0; c < size; ++c) hi += std::fabs(g[c]);
     const BlockShape s = for_size(size);
-    if (s.kind == BlockKind::absolute) return hi / s.l1;
-    if (s.kind == BlockKind::maximum) return hi;
     if (s.kind == BlockKind::euclidean) {
       double sum = 0.0;
       for (std::int64_t c = 0; c < size; ++c) sum += g[c] * g[c];
       return std::sqrt(sum) / s.l2;
     }
+    double hi = 0.0;
+    for (std::int64_t c = 0; c < size; ++c) hi += std::fabs(g[c]);
+    if (s.kind == BlockKind::absolute) return hi / s.l1;
+    if (s.kind == BlockKind::maximum) return hi;
     hi /= std::max(s.l1, s.l2);
     double lo = 0.0;
     for (int it = 0; it < 60 && hi - lo > 1e-12 * hi; ++it) {

@@ -250,21 +250,7 @@ class SparseDesign final : public Design {
       gather_product(by_column(), {majors.data(), last - first}, Y, K, G);
       return;
     }
-    std::fill(G, G + (last - first) * K, 0.0);
-    const RowMap map = row_map();
-    for (int64_t i = 0; i < map.n; ++i) {
-      if (detail::all_zero(Y + i * K, K)) continue;
-      const int64_t r = map(i);
-      const int32_t *begin = given_.indices + given_.indptr[r],
-                    *end = given_.indices + given_.indptr[r + 1];
-      const int32_t* at =
-          places ? begin + places[i] : std::lower_bound(begin, end, static_cast<int32_t>(first));
-      for (; at < end && *at < last; ++at) {
-        const double x = static_cast<double>(given_.values[at - given_.indices]);
-        detail::add_scaled(x, Y + i * K, G + (*at - first) * K, K);
-      }
-      if (places) places[i] = static_cast<int32_t>(at - begin);
-    }
+    scatter_range(given_, row_map(), first, last, places, Y, K, G);
   }
 
   void transposed_samples(const int64_t* samples, int64_t count, const double* Ys, int64_t K,

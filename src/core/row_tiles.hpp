@@ -158,15 +158,15 @@ SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const std::int
   }
 }
 
-/// G[index_e] += x_e v for all entries, the rows of G being K long.
+/// G[index_e − first] += x_e v for all entries, the rows of G being K long.
 template <typename Tile, typename T>
 SPARSVM_INLINE void add_row_transposed(const Tile& tile, const T* x, const std::int32_t* index,
                                        std::int64_t count, const Pack (&v)[Tile::packs],
-                                       std::int64_t K, double* G) {
+                                       std::int64_t K, double* G, std::int64_t first = 0) {
   for (std::int64_t e = 0; e < count; ++e) {
     const double value = static_cast<double>(x[e]);
     const Pack scale = SPARSVM_SPREAD(value);
-    double* g = G + index[e] * K;
+    double* g = G + (index[e] - first) * K;
     Pack sum[Tile::packs];
     tile.load(g, sum);
     repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA { add_product(sum[p], scale, v[p]); });

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "feature_rows.hpp"
 #include "pages.hpp"
 #include "penalty_layout.hpp"
 #include "sdca_problem.hpp"
@@ -52,10 +53,7 @@ class SdcaPrices {
       const int64_t last = std::min(first + wide, d_);
       problem_.design->transposed_range(first, last, signed_dual, outputs_, pull_.data(),
                                         places.data());
-      for (int64_t e = 0; e < (last - first) * outputs_; ++e) {
-        const double tilt = problem_.tilt ? problem_.tilt[first * outputs_ + e] : 0.0;
-        pull_[e] = tilt - pull_[e];
-      }
+      turn_around(first, last);
       add_squares(first, last);
       if (selects()) measure(first, last);
     }
@@ -95,6 +93,18 @@ class SdcaPrices {
 
   bool only_block() const { return single_ && d_ * outputs_ <= block_entries; }
 
+  /// From XᵀỸ to T − XᵀỸ.
+  void turn_around(int64_t first, int64_t last) {
+    const int64_t entries = (last - first) * outputs_;
+    double* pull = pull_.data();
+    if (problem_.tilt) {
+      const double* tilt = problem_.tilt + first * outputs_;
+      for (int64_t e = 0; e < entries; ++e) pull[e] = tilt[e] - pull[e];
+    } else {
+      for (int64_t e = 0; e < entries; ++e) pull[e] = -pull[e];
+    }
+  }
+
   void add_squares(int64_t first, int64_t last) {
     const double ratio = problem_.penalty.ratio(), quad = problem_.penalty.quad();
     if (quad == 0.0) return;
@@ -112,6 +122,15 @@ class SdcaPrices {
 
   /// The dual norms of the units: single features from first on, or all groups.
   void measure(int64_t first, int64_t last) {
+    if (single_ && joint_ && shape_.kind == BlockKind::euclidean) {
+      row_squares_.resize(static_cast<std::size_t>(last - first));
+      feature_rows::add_squares(pull_.data(), last - first, outputs_, row_squares_.data());
+      for (int64_t j = first; j < last; ++j) {
+        const double length = std::sqrt(row_squares_[static_cast<std::size_t>(j - first)]);
+        norms_[unit_of(j)] = length / (shape_.l2 * problem_.penalty.omega[j]);
+      }
+      return;
+    }
     if (single_) {
       for (int64_t j = first; j < last; ++j)
         norms_[unit_of(j)] =
@@ -142,6 +161,7 @@ class SdcaPrices {
   bool single_ = true;                   // every unit is one feature,
   std::optional<PenaltyLayout> layout_;  // otherwise what belongs to which
   Pages<double> pull_, norms_, values_;
+  std::vector<double> row_squares_;
   double largest_ = 0.0, squares_ = 0.0, conjugate_ = 0.0;
 };
 

@@ -40,13 +40,17 @@ class SdcaWorkingSet {
     std::vector<int32_t> rest;
     for (std::size_t u = 0; u < take.size(); ++u)
       if (!take[u] && width[u] > 0) rest.push_back(static_cast<int32_t>(u));
-    std::stable_sort(rest.begin(), rest.end(),
-                     [&](int32_t a, int32_t b) { return norms[a] > norms[b]; });
     int64_t room = std::max({int64_t{200}, n_ / 20, std::ssize(used)});
-    for (const int32_t u : rest) {
-      if (room <= 0) break;
-      take[u] = 1;
-      room -= width[u];
+    // No more than that many units fit in.
+    const auto end = rest.begin() + std::min(room, std::ssize(rest));
+    const auto better = [&](int32_t a, int32_t b) {
+      return norms[a] > norms[b] || (norms[a] == norms[b] && a < b);
+    };
+    std::nth_element(rest.begin(), end, rest.end(), better);
+    std::sort(rest.begin(), end, better);
+    for (auto unit = rest.begin(); unit != end && room > 0; ++unit) {
+      take[*unit] = 1;
+      room -= width[*unit];
     }
     for (int64_t j = 0; j < d_; ++j)
       if (take[prices_.unit_of(j)]) out.push_back(static_cast<int32_t>(j));

@@ -70,7 +70,69 @@ SPARSVM_INLINE void scatter(const Compressed<T>& M, RowMap majors, const double*
   });
 }
 
+/// use(entry, count): where the entries of major r with minors in [first, last) are.
+template <typename T, typename Use>
+SPARSVM_INLINE void with_part(const Compressed<T>& M, int64_t r, int64_t first, int64_t last,
+                              int32_t* place, Use use) {
+  const int32_t *begin = M.indices + M.indptr[r], *end = M.indices + M.indptr[r + 1];
+  const int32_t* from =
+      place ? begin + *place : std::lower_bound(begin, end, static_cast<int32_t>(first));
+  const int32_t* to = from;
+  while (to < end && *to < last) ++to;
+  if (place) *place = static_cast<int32_t>(to - begin);
+  use(from - M.indices, to - from);
+}
+
+template <typename T>
+SPARSVM_INLINE void scatter_part(const Compressed<T>& M, RowMap majors, int64_t first, int64_t last,
+                                 int32_t* places, const double* B, int64_t K, double* out) {
+  for (int64_t e = 0; e < (last - first) * K; ++e) out[e] = 0.0;
+  if (K == 1) {
+    for (int64_t i = 0; i < majors.n; ++i) {
+      if (B[i] == 0.0) continue;
+      with_part(M, majors(i), first, last, places ? places + i : nullptr,
+                [&](int64_t at, int64_t count) SPARSVM_INLINE_LAMBDA {
+        for (int64_t e = at; e < at + count; ++e) {
+          out[M.indices[e] - first] += static_cast<double>(M.values[e]) * B[i];
+        }
+      });
+    }
+    return;
+  }
+  with_tiles<2>(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
+    for (int64_t i = 0; i < majors.n; ++i) {
+      bool zero = true;
+      tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
+        Pack v[std::decay_t<decltype(tile)>::packs];
+        tile.load(B + i * K, v);
+        zero = zero && all_zero(v);
+      });
+      if (zero) continue;
+      with_part(M, majors(i), first, last, places ? places + i : nullptr,
+                [&](int64_t at, int64_t count) SPARSVM_INLINE_LAMBDA {
+        tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
+          Pack v[std::decay_t<decltype(tile)>::packs];
+          tile.load(B + i * K, v);
+          add_row_transposed(tile, M.values + at, M.indices + at, count, v, K, out, first);
+        });
+      });
+    }
+  });
+}
+
 }  // namespace
+
+SPARSVM_CLONED void scatter_range(const Compressed<float>& M, RowMap majors, int64_t first,
+                                  int64_t last, int32_t* places, const double* B, int64_t K,
+                                  double* out) {
+  scatter_part(M, majors, first, last, places, B, K, out);
+}
+
+SPARSVM_CLONED void scatter_range(const Compressed<double>& M, RowMap majors, int64_t first,
+                                  int64_t last, int32_t* places, const double* B, int64_t K,
+                                  double* out) {
+  scatter_part(M, majors, first, last, places, B, K, out);
+}
 
 SPARSVM_CLONED void gather_product(const Compressed<float>& M, RowMap majors, const double* B,
                                    int64_t K, double* out) {

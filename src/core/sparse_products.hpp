@@ -33,4 +33,12 @@ void add_scatter_product(const Compressed<float>& M, RowMap majors, const double
 void add_scatter_product(const Compressed<double>& M, RowMap majors, const double* B, int64_t K,
                          double* out);
 
+/// out ((last − first) x K) = M[:, first:last]ᵀ B, the entries of a major ascending. places[i], if not
+/// null, is where the entries of major i that are not before `first` begin, and is moved on to `last`,
+/// but not where the row of B is zero.
+void scatter_range(const Compressed<float>& M, RowMap majors, int64_t first, int64_t last,
+                   int32_t* places, const double* B, int64_t K, double* out);
+void scatter_range(const Compressed<double>& M, RowMap majors, int64_t first, int64_t last,
+                   int32_t* places, const double* B, int64_t K, double* out);
+
 }  // namespace sparsvm
