@@ -492,6 +492,43 @@ def test_the_users_data_are_not_copied_where_that_is_promised():
     assert csc.companion_bytes == 12 * entries + 8 * 51
 
 
+def test_an_indexed_csc_has_the_orientation_that_is_asked_for_and_no_other():
+    A = random_matrix(50, 20)
+    W, Y = np.ones((20, 3)), np.ones((50, 3))
+    rows = random_rows("permuted", 50)
+    features, entries = np.arange(4, dtype=np.int32), np.count_nonzero(A)
+    reference = make_design(sp.csr_array(A), rows)
+
+    def statistics(design):
+        return [design.column_norms(), *design.column_stats(np.arange(1.0, 51.0))]
+
+    def products(design):
+        return [
+            design.scores(W),
+            design.transposed(Y),
+            design.scores_subset(features, W[:4]),
+            design.scores_range(3, 30, features, W[:4]),
+            design.transposed_range(3, 9, Y),
+            design.abs_scores(W[:, 0]),
+            design.largest_weights(np.arange(20.0)),
+            *statistics(design),
+        ]
+
+    for first, majors in (
+        (lambda design: design.scores_samples(rows, W), 50),
+        (lambda design: design.transposed_subset(features, Y), 20),
+        (lambda design: design.scores(W), 20),
+    ):
+        design = make_design(sp.csc_array(A), rows)
+        for got, expected in zip(statistics(design), statistics(reference), strict=True):
+            np.testing.assert_array_equal(got, expected)
+        assert design.companion_bytes == 0
+        first(design)
+        for got, expected in zip(products(design), products(reference), strict=True):
+            np.testing.assert_array_equal(got, expected)
+        assert design.companion_bytes == 12 * entries + 8 * (majors + 1)
+
+
 @pytest.mark.parametrize("first, last", [(-1, 2), (3, 2), (0, 6)])
 def test_ranges_that_do_not_lie_within_the_features_are_errors(first, last):
     design = make_design(random_matrix(4, 5))

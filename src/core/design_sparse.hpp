@@ -4,7 +4,9 @@
 // Copies. CSR through any row index and CSC without one are used as they are. A companion is built
 // once, on first need, and kept:
 //   CSR: by columns, for gather_columns, transposed_subset and whoever asks for sparse_columns;
-//   CSC with a row index: the same columns with samples in canonical order, for everything;
+//   CSC with a row index: by rows for those who ask for rows, otherwise the same columns with samples
+//     in canonical order. Products use the columns, or the rows where only these are there, so that
+//     a solver that goes by rows has no columns; statistics of columns need neither;
 //   CSC: by rows, for the methods restricted to samples.
 #pragma once
 
@@ -127,9 +129,7 @@ class SparseDesign final : public Design {
   }
 
   StoredRows stored_rows() const override {
-    const Compressed<T> rows =
-        by_columns_ ? row_copy_.get([&] { return turn(by_column(), {nullptr, d()}, n()); }).view()
-                    : given_;
+    const Compressed<T> rows = by_row();
     StoredRows out;
     if constexpr (sizeof(T) == 4) {
       out.singles = rows.values;
@@ -138,7 +138,7 @@ class SparseDesign final : public Design {
     }
     out.indices = rows.indices;
     out.indptr = rows.indptr;
-    out.rows = by_columns_ ? RowMap{nullptr, n()} : row_map();
+    out.rows = row_map();
     return out;
   }
 
@@ -156,7 +156,7 @@ class SparseDesign final : public Design {
   bool single_precision() const override { return sizeof(T) == 4; }
 
   void scores(const double* W, int64_t K, double* S) const override {
-    if (by_columns_) {
+    if (!goes_by_row()) {
       scatter_product(by_column(), {nullptr, d()}, n(), W, K, S);
       return;
     }
@@ -166,7 +166,7 @@ class SparseDesign final : public Design {
       masked_scores(active.data(), std::ssize(active), take_rows(W, K, active).data(), K, 0, n(),
                     S);
     } else {
-      gather_product(given_, row_map(), W, K, S);
+      gather_product(by_row(), row_map(), W, K, S);
     }
   }
 
@@ -189,7 +189,7 @@ class SparseDesign final : public Design {
         weights.insert(weights.end(), w, w + K);
       }
     }
-    if (by_columns_ || column_copy_.peek()) {
+    if (!goes_by_row() || column_copy_.peek()) {
       const Compressed<T> columns = by_column();
       std::fill(S, S + n() * K, 0.0);
       for (std::size_t k = 0; k < distinct.size(); ++k) {
@@ -207,7 +207,7 @@ class SparseDesign final : public Design {
 
   void scores_range(int64_t first, int64_t last, const int32_t* features, int64_t m,
                     const double* Wm, int64_t K, double* S) const override {
-    if (!by_columns_) return masked_scores(features, m, Wm, K, first, last, S);
+    if (goes_by_row()) return masked_scores(features, m, Wm, K, first, last, S);
     const Compressed<T> columns = by_column();
     std::fill(S, S + (last - first) * K, 0.0);
     for (int64_t k = 0; k < m; ++k) {
@@ -229,10 +229,10 @@ class SparseDesign final : public Design {
   }
 
   void transposed(const double* Y, int64_t K, double* G) const override {
-    if (by_columns_) {
-      gather_product(by_column(), {nullptr, d()}, Y, K, G);
+    if (goes_by_row()) {
+      scatter_product(by_row(), row_map(), d(), Y, K, G);
     } else {
-      scatter_product(given_, row_map(), d(), Y, K, G);
+      gather_product(by_column(), {nullptr, d()}, Y, K, G);
     }
   }
 
@@ -244,13 +244,13 @@ class SparseDesign final : public Design {
 
   void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
                         int32_t* places = nullptr) const override {
-    if (by_columns_) {
+    if (!goes_by_row()) {
       std::vector<int64_t> majors(static_cast<std::size_t>(last - first));
       std::iota(majors.begin(), majors.end(), first);
       gather_product(by_column(), {majors.data(), last - first}, Y, K, G);
       return;
     }
-    scatter_range(given_, row_map(), first, last, places, Y, K, G);
+    scatter_range(by_row(), row_map(), first, last, places, Y, K, G);
   }
 
   void transposed_samples(const int64_t* samples, int64_t count, const double* Ys, int64_t K,
@@ -328,35 +328,69 @@ class SparseDesign final : public Design {
     return column_copy_
         .get([&] {
       if (!by_columns_) return turn(given_, rows, d());
+      if (const auto* stored = row_copy_.peek()) return turn(stored->view(), rows, d());
       // Turned twice: sorting each column by canonical position would cost a logarithm more.
       const CompressedCopy<T> stored = turn(given_, RowMap{nullptr, d()}, stored_rows_);
       return turn(stored.view(), rows, d());
     }).view();
   }
 
+  /// Rows as they are stored; row_map() tells which are samples.
+  Compressed<T> by_row() const {
+    if (!by_columns_) return given_;
+    return row_copy_.get([&] { return turn(given_, RowMap{nullptr, d()}, stored_rows_); }).view();
+  }
+
+  /// Whether products read rows.
+  bool goes_by_row() const {
+    return !by_columns_ || (indexed() && row_copy_.peek() && !column_copy_.peek());
+  }
+
   template <typename Use>
   void with_rows_of(const int64_t* samples, int64_t count, Use use) const {
-    if (!by_columns_) {
-      const auto rows = stored_rows_of(samples, count);
-      use(given_, RowMap{rows.data(), count});
-      return;
-    }
-    const auto& copy = row_copy_.get([&] { return turn(by_column(), {nullptr, d()}, n()); });
-    use(copy.view(), RowMap{samples, count});
+    const auto rows = stored_rows_of(samples, count);
+    use(by_row(), RowMap{rows.data(), count});
   }
 
   /// visit(sample, feature, value); within a feature, samples come in canonical order.
   template <typename Visit>
   void for_each_entry(Visit visit) const {
-    const Compressed<T> view = by_columns_ ? by_column() : given_;
-    const RowMap majors = by_columns_ ? RowMap{nullptr, d()} : row_map();
+    if (by_columns_ && indexed() && !row_copy_.peek() && !column_copy_.peek()) {
+      return for_each_given(visit);
+    }
+    const bool by_columns = !goes_by_row();
+    const Compressed<T> view = by_columns ? by_column() : by_row();
+    const RowMap majors = by_columns ? RowMap{nullptr, d()} : row_map();
     for (int64_t i = 0; i < majors.n; ++i) {
       const int64_t r = majors(i);
       for (int64_t e = view.indptr[r]; e < view.indptr[r + 1]; ++e) {
         const int64_t minor = view.indices[e];
-        visit(by_columns_ ? minor : i, by_columns_ ? i : minor,
-              static_cast<double>(view.values[e]));
+        visit(by_columns ? minor : i, by_columns ? i : minor, static_cast<double>(view.values[e]));
       }
+    }
+  }
+
+  /// The same for an indexed CSC of which nothing has been built: every column is put in order.
+  template <typename Visit>
+  void for_each_given(Visit visit) const {
+    const RowMap map = row_map();
+    std::vector<int64_t> starts(static_cast<std::size_t>(stored_rows_) + 1, 0);
+    for (int64_t i = 0; i < map.n; ++i) ++starts[static_cast<std::size_t>(map(i)) + 1];
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<int64_t> next(starts.begin(), starts.end() - 1), samples(map.n);
+    for (int64_t i = 0; i < map.n; ++i) samples[next[static_cast<std::size_t>(map(i))]++] = i;
+    std::vector<std::pair<int64_t, T>> column;
+    for (int64_t j = 0; j < d(); ++j) {
+      column.clear();
+      for (int64_t e = given_.indptr[j]; e < given_.indptr[j + 1]; ++e) {
+        const auto r = static_cast<std::size_t>(given_.indices[e]);
+        for (int64_t s = starts[r]; s < starts[r + 1]; ++s) {
+          column.emplace_back(samples[static_cast<std::size_t>(s)], given_.values[e]);
+        }
+      }
+      std::sort(column.begin(), column.end(),
+                [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (const auto& [i, x] : column) visit(i, j, static_cast<double>(x));
     }
   }
 
@@ -366,13 +400,14 @@ class SparseDesign final : public Design {
     std::vector<int32_t> place(static_cast<std::size_t>(d()), -1);
     for (int64_t k = 0; k < m; ++k) place[features[k]] = static_cast<int32_t>(k);
     std::fill(S, S + (last - first) * K, 0.0);
-    const RowMap rows = row_map();
+    const RowMap map = row_map();
+    const Compressed<T> rows = by_row();
     for (int64_t i = first; i < last; ++i) {
-      const int64_t r = rows(i);
-      for (int64_t e = given_.indptr[r]; e < given_.indptr[r + 1]; ++e) {
-        const int32_t k = place[static_cast<std::size_t>(given_.indices[e])];
+      const int64_t r = map(i);
+      for (int64_t e = rows.indptr[r]; e < rows.indptr[r + 1]; ++e) {
+        const int32_t k = place[static_cast<std::size_t>(rows.indices[e])];
         if (k >= 0)
-          detail::add_scaled(static_cast<double>(given_.values[e]), Wm + k * K, S + (i - first) * K,
+          detail::add_scaled(static_cast<double>(rows.values[e]), Wm + k * K, S + (i - first) * K,
                              K);
       }
     }

@@ -31,6 +31,8 @@ class Sdca {
   /// W (d x outputs, or null for 0), b and Y (n x K, in units of alpha). Without Y a spread over the
   /// classes; with l2 all mass on the true ones, whose W is 0: spread masses take long to gather.
   void start(const double* W, const double* b, const double* Y) {
+    // Asked for first: then an indexed CSC prices by the rows that sweeps need, without columns.
+    problem_.design->stored_rows();
     used_.clear();
     Pages<double> rows;
     for (int64_t j = 0; W && j < d_; ++j) {
