@@ -4,7 +4,7 @@
 // nothing vendored. They are resolved on first use and never at module initialisation: importing
 // scipy there breaks stub generation under build isolation, where scipy is absent.
 //
-// Everything is column-major (Fortran) and double; sizes are int, which is what cython_blas takes.
+// Everything is column-major (Fortran), double or float; sizes are int, which is what cython_blas takes.
 // Sizes of zero are legal: leading dimensions are raised to the one that the reference BLAS
 // demands.
 #pragma once
@@ -28,6 +28,9 @@ namespace nb = nanobind;
 struct Blas {
   void (*dgemm)(char*, char*, int*, int*, int*, double*, double*, int*, double*, int*, double*,
                 double*, int*);
+  void (*sgemm)(char*, char*, int*, int*, int*, float*, float*, int*, float*, int*, float*, float*,
+                int*);
+  void (*ssyrk)(char*, char*, int*, int*, float*, float*, int*, float*, float*, int*);
   void (*dsyrk)(char*, char*, int*, int*, double*, double*, int*, double*, double*, int*);
   void (*dgemv)(char*, int*, int*, double*, double*, int*, double*, int*, double*, double*, int*);
   void (*dsymv)(char*, int*, double*, double*, int*, double*, int*, double*, double*, int*);
@@ -70,7 +73,9 @@ inline void load_blas() {
   const char* blas_module = "scipy.linalg.cython_blas";
   nb::object table = nb::module_::import_(blas_module).attr("__pyx_capi__");
   detail::take_pointer(table, blas_module, "dgemm", found->dgemm);
+  detail::take_pointer(table, blas_module, "sgemm", found->sgemm);
   detail::take_pointer(table, blas_module, "dsyrk", found->dsyrk);
+  detail::take_pointer(table, blas_module, "ssyrk", found->ssyrk);
   detail::take_pointer(table, blas_module, "dgemv", found->dgemv);
   detail::take_pointer(table, blas_module, "dsymv", found->dsymv);
   detail::take_pointer(table, blas_module, "dtrsm", found->dtrsm);
@@ -99,6 +104,7 @@ inline const Blas& blas() {
 namespace detail {
 // The Fortran interfaces carry no const; none of the routines below writes to these arguments.
 inline double* unconst(const double* pointer) { return const_cast<double*>(pointer); }
+inline float* unconst(const float* pointer) { return const_cast<float*>(pointer); }
 inline int leading(int ld) { return std::max(1, ld); }
 }  // namespace detail
 
@@ -110,11 +116,24 @@ inline void gemm(char ta, char tb, int m, int n, int k, double alpha, const doub
                &beta, C, &ldc);
 }
 
+inline void gemm(char ta, char tb, int m, int n, int k, float alpha, const float* A, int lda,
+                 const float* B, int ldb, float beta, float* C, int ldc) {
+  lda = detail::leading(lda), ldb = detail::leading(ldb), ldc = detail::leading(ldc);
+  blas().sgemm(&ta, &tb, &m, &n, &k, &alpha, detail::unconst(A), &lda, detail::unconst(B), &ldb,
+               &beta, C, &ldc);
+}
+
 /// The uplo triangle of C = alpha A Aᵀ + beta C ('N', A is n x k) or alpha Aᵀ A + beta C ('T').
 inline void syrk(char uplo, char trans, int n, int k, double alpha, const double* A, int lda,
                  double beta, double* C, int ldc) {
   lda = detail::leading(lda), ldc = detail::leading(ldc);
   blas().dsyrk(&uplo, &trans, &n, &k, &alpha, detail::unconst(A), &lda, &beta, C, &ldc);
+}
+
+inline void syrk(char uplo, char trans, int n, int k, float alpha, const float* A, int lda,
+                 float beta, float* C, int ldc) {
+  lda = detail::leading(lda), ldc = detail::leading(ldc);
+  blas().ssyrk(&uplo, &trans, &n, &k, &alpha, detail::unconst(A), &lda, &beta, C, &ldc);
 }
 
 /// y = alpha op(A) x + beta y, with A of size m x n.

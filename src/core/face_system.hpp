@@ -120,7 +120,7 @@ class FaceSystem {
   std::vector<std::vector<int>> rows_;
   std::vector<std::vector<double>> inverse_, solved_;  // upper triangles; M^-1 f
   std::vector<double> C_, z_, own_, column_;           // Schur complement (lower triangle)
-  SpdInverse spd_inverse_;
+  SpdInverse<double> spd_inverse_;
 
   std::size_t at(int k, int i) const { return static_cast<std::size_t>(k) * n_ + i; }
   // Of the lower triangle, in either order.

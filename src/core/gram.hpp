@@ -10,14 +10,15 @@ namespace sparsvm {
 // The upper triangle of M = B B' (size x size, leading dimension ld), for B of size x columns with
 // the same leading dimension; some entries below the diagonal are overwritten too. By halves, as
 // products of so few rows take less time than their triangle alone.
-inline void gram_by_halves(int size, int columns, const double* B, double* M, int ld) {
+template <typename T>
+void gram_by_halves(int size, int columns, const T* B, T* M, int ld) {
   constexpr int kWhole = 32, kMany = 160;
-  if (size > kMany) return syrk('U', 'N', size, columns, 1.0, B, ld, 0.0, M, ld);
-  if (size <= kWhole) return gemm('N', 'T', size, size, columns, 1.0, B, ld, B, ld, 0.0, M, ld);
+  if (size > kMany) return syrk('U', 'N', size, columns, T(1), B, ld, T(0), M, ld);
+  if (size <= kWhole) return gemm('N', 'T', size, size, columns, T(1), B, ld, B, ld, T(0), M, ld);
   const int a = size / 2, c = size - a;
-  double* right = M + static_cast<std::size_t>(a) * ld;
+  T* right = M + static_cast<std::size_t>(a) * ld;
   gram_by_halves(a, columns, B, M, ld);
-  gemm('N', 'T', a, c, columns, 1.0, B, ld, B + a, ld, 0.0, right, ld);
+  gemm('N', 'T', a, c, columns, T(1), B, ld, B + a, ld, T(0), right, ld);
   gram_by_halves(c, columns, B + a, right + a, ld);
 }
 

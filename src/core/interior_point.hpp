@@ -160,6 +160,7 @@ class InteriorPoint {
   static constexpr double kDoubtful =
       4.0;  // threshold for these zeros: what is lost by them is made up
   static constexpr double kRoughly = 1e-3;        // residual of that solve
+  static constexpr double kCoarse = 1e-2;         // relative gap above which few digits will do
   static constexpr double kFewCoordinates = 2.0;  // times as many features of all classes
   static constexpr double kFaceGap = 0.3;         // relative gap from which the face is looked for
   static constexpr double kAccurate = 1e-9;       // residual of the Newton solve that needs no more

@@ -156,12 +156,15 @@ inline bool InteriorPoint::predict() {
     if (system_.factor()) {
       // It only tells how far to go and what bends; a residual that passes will do.
       plain_direction(0.0, kAccurate);
-      if (solve_residual_ <= kAccurate) return true;
-      if (system_.give_up_inverses()) continue;
+      if (solve_residual_ <= std::max(kAccurate, system_.attainable())) return true;
       if (solve_residual_ < best) {
         best = solve_residual_;
         best_level = system_.regularisation;
       }
+    }
+    if (system_.be_more_accurate()) {
+      assemble();
+      continue;
     }
     if (system_.regularisation >= kMaxRegularisation) break;
     system_.regularisation *= 1e2;
@@ -271,6 +274,9 @@ inline void InteriorPoint::restore_directions(bool primal, bool dual) {
 inline bool InteriorPoint::iterate(int it) {
   mu_ = average_complementarity();
   blocks_.compute_scaling();
+  // Without groups the curvatures differ too much from feature to feature: refining takes what is saved.
+  system_.coarse = !polishing_ && !quadratic_ && layout_.shape.kind != BlockKind::absolute &&
+                   dense_.primal - best_dual_ > kCoarse * magnitude(dense_.primal);
   assemble();
   monitor_.poll();
   if (!predict()) return false;

@@ -29,6 +29,7 @@
 #include "gram.hpp"
 #include "penalty_blocks.hpp"
 #include "spd_inverse.hpp"
+#include "symmetric_product.hpp"
 
 namespace sparsvm {
 
@@ -104,6 +105,7 @@ class NewtonSystem {
     }
     if (joint || open_.count() > 0)
       coupling_.build(blocks, open_, Xw, n_, K_, joint, !feature_side_);
+    choose_means(shared_diagonal);
     if (feature_side_) {
       assemble_features(blocks, Xw, U, Y);
       return;
@@ -111,7 +113,7 @@ class NewtonSystem {
     for (int k = 0; k < K_; ++k) {
       const bool dense = !class_coords_[k].empty() || (!gram_.empty() && !(K_ == 2 && k == 0));
       factored_[k] = dense;
-      if (dense) M_.resize(static_cast<std::size_t>(K_) * n_ * n_);
+      if (dense) reserve_matrices();
       double* M = block(k);
       double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
       const double *u = U + static_cast<std::size_t>(k) * n_,
@@ -128,11 +130,14 @@ class NewtonSystem {
         for (int i = 0; i < n_; ++i) dg[i] = shared_diag_[i] + u[i] / yk[i];
         continue;
       }
-      form_gram(blocks, Xw, k, M);
+      if (means_ == Means::single)
+        form_single(blocks, Xw, k);
+      else
+        form_gram(blocks, Xw, k, M);
       shared_diag_.resize(n_);
       double sum = 0.0;
       for (int i = 0; i < n_; ++i) {
-        shared_diag_[i] = M[idx(i, i)];
+        shared_diag_[i] = means_ == Means::single ? single_block(k)[idx(i, i)] : M[idx(i, i)];
         sum += shared_diag_[i];
         dg[i] = shared_diag_[i] + u[i] / yk[i];
       }
@@ -155,10 +160,19 @@ class NewtonSystem {
   // Called between the parts of a factorisation, so that Ctrl-C need not wait for all of them.
   std::function<void()> poll = [] {};
 
-  // Whether factors may solve what inverses could not; from then on they are used.
-  bool give_up_inverses() {
-    inverse_suffices_ = false;
-    return !feature_side_ && inverted_;
+  // Whether the next system may be assembled in single precision. Its solution is good to about
+  // kSingle, enough for the direction of a step far from the end.
+  bool coarse = false;
+
+  // What a solve can be expected to attain.
+  double attainable() const { return means_ == Means::single ? kSingle : 0.0; }
+
+  // After a solve that failed: whether more accurate means are left, which are used from then on.
+  // The system is to be assembled again.
+  bool be_more_accurate() {
+    if (feature_side_ || means_ == Means::factor) return false;
+    (means_ == Means::single ? single_suffices_ : inverse_suffices_) = false;
+    return true;
   }
 
   static constexpr double kRefined = 1e-11;  // relative residual that more steps do not improve
@@ -172,6 +186,10 @@ class NewtonSystem {
   double solve(const NewtonVector& rhs, NewtonVector& out, double target = kRefined);
 
  private:
+  // From the side of the samples M_k is inverted in single precision, inverted, or factored.
+  enum class Means : char { single, inverse, factor };
+  static constexpr double kSingle = 1e-4;
+  static constexpr int kLeastSingle = 64;  // samples; with fewer the time is elsewhere
   static constexpr int kMaxRefinements = 12;
   static constexpr int kFewRefinements = 2;  // more cost what the inverses save
 
@@ -181,8 +199,12 @@ class NewtonSystem {
   // the Cholesky factor where columns couple the classes.
   std::vector<double> M_, diag_, inverse_diagonal_;
   std::vector<char> factored_;  // false: M_k is diagonal
-  bool inverted_ = false, inverse_suffices_ = true;
-  SpdInverse spd_inverse_;
+  // In single precision: above the diagonal M_k, and in another array its inverse.
+  std::vector<float> single_, single_inverse_, single_columns_;
+  Means means_ = Means::factor;
+  bool single_suffices_ = true, inverse_suffices_ = true;
+  SpdInverse<double> spd_inverse_;
+  SpdInverse<float> single_spd_inverse_;
   OpenCoordinates open_;
   ClassCoupling coupling_;
   ColumnSums sums_;
@@ -200,6 +222,7 @@ class NewtonSystem {
 
   double* block(int k) { return M_.data() + static_cast<std::size_t>(k) * n_ * n_; }
   const double* block(int k) const { return M_.data() + static_cast<std::size_t>(k) * n_ * n_; }
+  float* single_block(int k) { return single_.data() + static_cast<std::size_t>(k) * n_ * n_; }
   std::size_t idx(int r, int c) const { return static_cast<std::size_t>(c) * n_ + r; }
   std::size_t at(int r, int c) const { return static_cast<std::size_t>(c) * schur_size_ + r; }
 
@@ -219,6 +242,11 @@ class NewtonSystem {
   // the rank-one parts of its own groups.
   void scaled_columns(const PenaltyBlocks& blocks, const double* Xw, int k,
                       std::vector<double>& B) {
+    list_scaled_columns(blocks, k);
+    B.resize(static_cast<std::size_t>(sums_.count()) * n_);
+    form_column_sums(sums_, Xw, n_, B.data());
+  }
+  void list_scaled_columns(const PenaltyBlocks& blocks, int k) {
     sums_.clear();
     for (std::int64_t c : class_coords_[k]) {
       sums_.add(blocks.col[c], std::sqrt(blocks.delta[c]));
@@ -230,8 +258,6 @@ class NewtonSystem {
         if (!open_.is_open(c)) sums_.add(blocks.col[c], root * blocks.vec[c]);
       sums_.close();
     }
-    B.resize(static_cast<std::size_t>(sums_.count()) * n_);
-    form_column_sums(sums_, Xw, n_, B.data());
   }
 
   int free_slot(int k) const { return features_.offset(k) + features_.width(k) - q_; }
@@ -283,6 +309,10 @@ class NewtonSystem {
 
   // newton_system_samples.hpp
   void form_gram(const PenaltyBlocks& blocks, const double* Xw, int k, double* M);
+  void choose_means(bool shared_diagonal);
+  void reserve_matrices();
+  void form_single(const PenaltyBlocks& blocks, const double* Xw, int k);
+  bool invert_single(int k);
   bool factor_samples();
   bool factor_class(int k);
   void add_inverse(int k);
@@ -308,3 +338,4 @@ class NewtonSystem {
 #include "newton_system_features.hpp"
 #include "newton_system_refine.hpp"
 #include "newton_system_samples.hpp"
+#include "newton_system_single.hpp"

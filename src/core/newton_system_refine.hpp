@@ -12,6 +12,7 @@ inline double NewtonSystem::solve(const NewtonVector& rhs, NewtonVector& out, do
   best_ = out;
   double now = residual(rhs, out, res_), best = now;
   double rho = 0.0;
+  target = std::max(target, attainable());
   for (int it = 0; it < kMaxRefinements && best > target; ++it) {
     trial_ = res_;
     solve_once(trial_);
@@ -40,7 +41,11 @@ inline double NewtonSystem::solve(const NewtonVector& rhs, NewtonVector& out, do
     } else if (now > 1e3 * best) {
       break;
     }
-    if (it >= kFewRefinements) inverse_suffices_ = false;
+    if (means_ == Means::single && it > 0) {
+      single_suffices_ = false;
+      if (it >= kFewRefinements) break;
+    }
+    if (it >= kFewRefinements) inverse_suffices_ = inverse_suffices_ && means_ == Means::single;
   }
   std::swap(out, best_);
   return best;
@@ -94,6 +99,9 @@ inline void NewtonSystem::subtract_product(int k, const double* y, double* out) 
     gemv('T', n_, own, 1.0, features_.columns(k), n_, y, 1, 0.0, product_.data(), 1);
     gemv('N', n_, own, -1.0, features_.columns(k), n_, product_.data(), 1, 1.0, out, 1);
     for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
+  } else if (factored_[k] && means_ == Means::single) {
+    for (int i = 0; i < n_; ++i) out[i] -= dg[i] * y[i];
+    add_symmetric_product(single_block(k), n_, -1.0, y, out);
   } else if (factored_[k]) {
     symv('U', n_, -1.0, block(k), n_, y, 1, 1.0, out, 1);
     // The diagonal in storage is the factor's, or zero.

@@ -22,7 +22,6 @@ inline bool NewtonSystem::factor_samples() {
   const int nb = n_free(), R = coupling_.count(), m = n_ + nb + R;
   schur_size_ = m;
   C_.assign(static_cast<std::size_t>(m) * m, 0.0);
-  inverted_ = inverse_suffices_;
   inverse_.resize(static_cast<std::size_t>(n_) * n_);
   inverse_sum_.assign(inverse_.size(), 0.0);
   inverse_diagonal_.resize(diag_.size());
@@ -36,10 +35,8 @@ inline bool NewtonSystem::factor_samples() {
     }
     poll();
     if (!factor_class(k)) return false;
-    if (inverted_)
-      store_inverse(k);
-    else
-      add_inverse(k);
+    if (means_ == Means::inverse) store_inverse(k);
+    if (means_ == Means::factor) add_inverse(k);
     if (has_free(k)) add_free_terms(k);
     if (R > 0) add_coupling_terms(k);
   }
@@ -56,13 +53,15 @@ inline bool NewtonSystem::factor_samples() {
 // The inverse of M_k in inverse_, or its Cholesky factor in the lower triangle of M_k, with a
 // growing relative regularisation when needed.
 inline bool NewtonSystem::factor_class(int k) {
+  if (means_ == Means::single) return invert_single(k);
+  const bool inverted = means_ == Means::inverse;
   double* M = block(k);
   const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
   const double extra = regularisation * curvature_scale_;
   for (double reg = 0.0; reg < 1e-6; reg = reg == 0.0 ? 1e-15 : reg * 30.0) {
     for (int c = 0; c < n_; ++c) {
       const double diagonal = dg[c] * (1.0 + reg) + extra;
-      if (inverted_) {
+      if (inverted) {
         std::copy(M + idx(0, c), M + idx(c, c), inverse_.data() + idx(0, c));
         inverse_[idx(c, c)] = diagonal;
       } else {
@@ -70,7 +69,7 @@ inline bool NewtonSystem::factor_class(int k) {
         for (int r = c + 1; r < n_; ++r) M[idx(r, c)] = M[idx(c, r)];
       }
     }
-    if (inverted_ ? spd_inverse_.invert(inverse_.data(), n_, n_) : potrf('L', n_, M, n_) == 0)
+    if (inverted ? spd_inverse_.invert(inverse_.data(), n_, n_) : potrf('L', n_, M, n_) == 0)
       return true;
   }
   return false;
@@ -149,7 +148,7 @@ inline void NewtonSystem::invert_factor(const double* L, int first, int last, do
 
 inline void NewtonSystem::add_free_terms(int k) {
   solved_free_ = F_;
-  if (inverted_)
+  if (means_ != Means::factor)
     for (int f = 0; f < q_; ++f)
       solve_class(k, solved_free_.data() + static_cast<std::size_t>(f) * n_);
   else
@@ -180,7 +179,8 @@ inline void NewtonSystem::store_free_terms(int k) {
 
 inline void NewtonSystem::add_coupling_terms(int k) {
   const int R = coupling_.count(), nb = n_free();
-  coupling_.eliminate(k, block(k), inverted_ || coupling_.sparse() ? inverse_.data() : nullptr,
+  coupling_.eliminate(k, block(k),
+                      means_ == Means::inverse || coupling_.sparse() ? inverse_.data() : nullptr,
                       scaled_, C_.data() + at(n_ + nb, n_ + nb), schur_size_);
   for (std::size_t i = 0; i < scaled_.size(); ++i) coupled_[i] += scaled_[i];
   if (has_free(k))
@@ -189,11 +189,15 @@ inline void NewtonSystem::add_coupling_terms(int k) {
 }
 
 inline void NewtonSystem::solve_class(int k, double* x) {
-  if (factored_[k] && inverted_) {
+  if (factored_[k] && means_ != Means::factor) {
     const double* diagonal = inverse_diagonal_.data() + static_cast<std::size_t>(k) * n_;
     product_.resize(n_);
     for (int i = 0; i < n_; ++i) product_[i] = diagonal[i] * x[i];
-    symv('L', n_, 1.0, block(k), n_, x, 1, 1.0, product_.data(), 1);
+    if (means_ == Means::single)
+      add_symmetric_product(single_inverse_.data() + static_cast<std::size_t>(k) * n_ * n_, n_, 1.0,
+                            x, product_.data());
+    else
+      symv('L', n_, 1.0, block(k), n_, x, 1, 1.0, product_.data(), 1);
     std::copy(product_.begin(), product_.end(), x);
   } else if (factored_[k]) {
     solve_factored(n_, block(k), x);

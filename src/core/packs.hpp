@@ -38,6 +38,11 @@ SPARSVM_INLINE void load_widened(Pack& v, const float* from) {
   v = __builtin_convertvector(*reinterpret_cast<const LooseHalfPackF*>(from), Pack);
 }
 
+SPARSVM_INLINE void store_rounded(const Pack& v, float* to) {
+  *reinterpret_cast<LooseHalfPackF*>(to) =
+      __builtin_convertvector(v, float __attribute__((vector_size(16))));
+}
+
 SPARSVM_INLINE void keep_positive(Pack& v) { v = v > 0.0 ? v : Pack{}; }
 
 SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) { v = v > other ? v : other; }
@@ -196,6 +201,10 @@ SPARSVM_INLINE void load_widened(Pack& v, const float* from) {
   v = Pack::of([&](int k) { return static_cast<double>(from[k]); });
 }
 
+SPARSVM_INLINE void store_rounded(const Pack& v, float* to) {
+  for (int k = 0; k < 4; ++k) to[k] = static_cast<float>(v[k]);
+}
+
 SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) {
   v = Pack::of([&](int k) { return v.lane[k] > other.lane[k] ? v.lane[k] : other.lane[k]; });
 }
@@ -239,6 +248,8 @@ SPARSVM_INLINE void scale_by_power(Pack& v, const Pack& shifted) {
 }
 
 #endif
+
+SPARSVM_INLINE void store_rounded(const Pack& v, double* to) { SPARSVM_STORE(to, v); }
 
 /// v <- exp(v) for v <= 0, to about one unit in the last place; below -700 it stays exp(-700).
 SPARSVM_INLINE void exponentiate(Pack& v) {

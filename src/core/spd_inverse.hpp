@@ -24,20 +24,21 @@ namespace detail {
 constexpr int kSweptSize = 16;
 
 // Gauss-Jordan sweeps over the upper triangle of `size` <= kSweptSize rows; leaves the full inverse.
-SPARSVM_CLONED static bool invert_by_sweeps(double* P, int ld, int size) {
+template <typename T>
+SPARSVM_INLINE bool sweep(T* P, int ld, int size) {
   constexpr int kWidth = kSweptSize;
-  std::array<double, kWidth * kWidth> a = {};
-  std::array<double, kWidth> pivot_column;
+  std::array<T, kWidth * kWidth> a = {};
+  std::array<T, kWidth> pivot_column;
   for (int c = 0; c < size; ++c)
     for (int r = 0; r <= c; ++r)
       a[c * kWidth + r] = a[r * kWidth + c] = P[static_cast<std::size_t>(c) * ld + r];
   for (int p = 0; p < size; ++p) {
-    const double pivot = a[p * kWidth + p];
-    if (!(pivot > 0.0)) return false;
-    const double inverse = 1.0 / pivot;
+    const T pivot = a[p * kWidth + p];
+    if (!(pivot > T(0))) return false;
+    const T inverse = T(1) / pivot;
     for (int r = 0; r < kWidth; ++r) pivot_column[r] = a[p * kWidth + r];
     for (int c = 0; c < size; ++c) {
-      const double f = pivot_column[c] * inverse;
+      const T f = pivot_column[c] * inverse;
       for (int r = 0; r < kWidth; ++r) a[c * kWidth + r] -= f * pivot_column[r];
       a[c * kWidth + p] = f;
     }
@@ -49,33 +50,41 @@ SPARSVM_CLONED static bool invert_by_sweeps(double* P, int ld, int size) {
   return true;
 }
 
+SPARSVM_CLONED static bool invert_by_sweeps(double* P, int ld, int size) {
+  return sweep(P, ld, size);
+}
+SPARSVM_CLONED static bool invert_by_sweeps(float* P, int ld, int size) {
+  return sweep(P, ld, size);
+}
+
 }  // namespace detail
 
+template <typename T>
 class SpdInverse {
  public:
   // Replaces the upper triangle of P (size x size, column-major) by that of its inverse; false if P
   // is not positive definite. Below the diagonal P is overwritten.
-  bool invert(double* P, int ld, int size) {
+  bool invert(T* P, int ld, int size) {
     workspace_.resize(static_cast<std::size_t>(size) * size / 2 + size);
     return halves(P, ld, size, workspace_.data(), false);
   }
 
  private:
-  std::vector<double> workspace_;
+  std::vector<T> workspace_;
 
   // `full`: the lower triangle of the inverse is wanted too. The workspace takes the products of all
   // levels, size^2 / 4 and less.
-  bool halves(double* P, int ld, int size, double* workspace, bool full) {
+  bool halves(T* P, int ld, int size, T* workspace, bool full) {
     if (size <= detail::kSweptSize) return detail::invert_by_sweeps(P, ld, size);
     const int a = size / 2, c = size - a;
-    double *B = P + static_cast<std::size_t>(a) * ld, *D = B + a, *W = workspace;
-    double* rest = workspace + static_cast<std::size_t>(a) * c;
+    T *B = P + static_cast<std::size_t>(a) * ld, *D = B + a, *W = workspace;
+    T* rest = workspace + static_cast<std::size_t>(a) * c;
     if (!halves(P, ld, a, rest, true)) return false;
-    gemm('N', 'N', a, c, a, 1.0, P, ld, B, ld, 0.0, W, a);
-    gemm('T', 'N', c, c, a, -1.0, B, ld, W, a, 1.0, D, ld);
+    gemm('N', 'N', a, c, a, T(1), P, ld, B, ld, T(0), W, a);
+    gemm('T', 'N', c, c, a, T(-1), B, ld, W, a, T(1), D, ld);
     if (!halves(D, ld, c, rest, true)) return false;
-    gemm('N', 'N', a, c, c, -1.0, W, a, D, ld, 0.0, B, ld);
-    gemm('N', 'T', a, a, c, -1.0, B, ld, W, a, 1.0, P, ld);
+    gemm('N', 'N', a, c, c, T(-1), W, a, D, ld, T(0), B, ld);
+    gemm('N', 'T', a, a, c, T(-1), B, ld, W, a, T(1), P, ld);
     for (int j = 0; full && j < c; ++j)
       for (int i = 0; i < a; ++i)
         P[static_cast<std::size_t>(i) * ld + a + j] = B[static_cast<std::size_t>(j) * ld + i];
