@@ -10,7 +10,7 @@ import hinge_cases as cases
 import problems
 from reference import oracles
 from sparsvm.losses import Ramp
-from sparsvm.penalties import CappedL1, ElasticNet, SparseGroup
+from sparsvm.penalties import L2, CappedL1, ElasticNet, SparseGroup
 from sparsvm.solution import Control, Start
 from sparsvm.solvers import InteriorPoint, as_solver, interior_point, resolve
 
@@ -48,6 +48,18 @@ def check_cell(kind, cell):
 )
 def test_penalties_groupings_margins_weights_and_storages_agree_with_oracles(kind, cell):
     check_cell(kind, cell)
+
+
+def test_unpenalised_features_keep_their_digits_when_groups_leave():
+    check_cell("l1/l2-blocks-per_class", 261)
+
+
+@pytest.mark.native
+def test_nothing_penalised():
+    y = np.array([0, 1, 0, 1], dtype=np.int32)
+    problem = cases.build(np.array([[1.0], [2.0], [-1.0], [0.5]]), y, L2(), share=0.1)
+    problem = replace(problem, penalty=replace(problem.penalty, omega=np.zeros(1)))
+    cases.assert_agrees(problem, solve(problem), 1e-6)
 
 
 @pytest.mark.slow

@@ -34,8 +34,12 @@ inline void InteriorPoint::form_quadratic_part(int q) {
 // out = factor * X X' y + rest * out for a quadratic penalty.
 inline void InteriorPoint::quadratic_product(double factor, const double* y, double rest,
                                              double* out) const {
-  if (quadratic_columns_.empty()) {
+  if (!gram_.empty()) {
     symv('U', n_, factor, gram_.data(), n_, y, 1, rest, out, 1);
+    return;
+  }
+  if (quadratic_columns_.empty()) {  // nothing is penalised
+    for (int i = 0; i < n_; ++i) out[i] *= rest;
     return;
   }
   const int m = static_cast<int>(quadratic_columns_.size() / n_);

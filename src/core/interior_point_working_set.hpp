@@ -233,7 +233,13 @@ inline void InteriorPoint::remove_idle() {
               norm(b, G_) + kIdleSteps * norm(b, dG_) < kIdle;
   }
   const auto leaving = static_cast<std::size_t>(std::count(idle.begin(), idle.end(), 1));
-  if (leaving == 0 || kFewIdle * leaving < idle.size()) return;
+  std::int64_t rest = 0;
+  for (std::size_t i = 0; i < idle.size(); ++i)
+    if (!idle[i]) rest += blocks_.end(i) - blocks_.begin(i);
+  // Unpenalised features are eliminated by the matrices of the classes, which lose their condition
+  // in the end where they have fewer coordinates than rows.
+  const std::int64_t least = free_features_.empty() ? 0 : std::int64_t{n_} * outputs_;
+  if (leaving == 0 || kFewIdle * leaving < idle.size() || rest < least) return;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < idle.size(); ++i) {
     if (idle[i]) {
