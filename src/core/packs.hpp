@@ -24,9 +24,10 @@ using LoosePack = double __attribute__((vector_size(32), aligned(8), may_alias))
 using LoosePackF = float __attribute__((vector_size(32), aligned(4), may_alias));
 using LooseHalfPackF = float __attribute__((vector_size(16), aligned(4), may_alias));
 
-#define SPARSVM_LOAD(pointer) (*reinterpret_cast<const LoosePack*>(pointer))
+// A value, not a place: bound to a const Pack& a place would count as aligned.
+#define SPARSVM_LOAD(pointer) (::sparsvm::Pack(*reinterpret_cast<const LoosePack*>(pointer)))
 #define SPARSVM_STORE(pointer, value) (*reinterpret_cast<LoosePack*>(pointer) = (value))
-#define SPARSVM_LOADF(pointer) (*reinterpret_cast<const LoosePackF*>(pointer))
+#define SPARSVM_LOADF(pointer) (::sparsvm::PackF(*reinterpret_cast<const LoosePackF*>(pointer)))
 #define SPARSVM_STOREF(pointer, value) (*reinterpret_cast<LoosePackF*>(pointer) = (value))
 
 SPARSVM_INLINE void load(Pack& v, const double* from) { v = SPARSVM_LOAD(from); }
