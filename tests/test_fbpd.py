@@ -113,6 +113,66 @@ def test_projections_that_start_from_the_last_are_exact(classes, samples):
         np.testing.assert_allclose(Y.sum(axis=1), problem.mass, rtol=1e-13)
 
 
+def resting_problem(samples, features, classes, order="C", scalar=np.float64):
+    """Labels that the features explain, so that most samples come to lie beyond their margins."""
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(samples, features)).astype(scalar, order=order)
+    y = (X @ rng.normal(size=(features, classes))).argmax(axis=1).astype(np.int32)
+    y[:classes] = np.arange(classes)
+    mass = rng.random(samples) + 0.1
+    problem = hinge_problem(X, y, "l1", alpha=1e-4)
+    return replace(problem, mass=mass / mass.sum(), margin_scale=rng.random(samples) + 0.5)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("samples", "features", "classes", "order"),
+    [
+        (203, 4, 3, "C"),
+        (120, 6, 9, "F"),
+        (270, 5, 30, "C"),
+        (2640, 200, 4, "C"),
+        (2640, 200, 4, "F"),
+    ],
+)
+def test_samples_at_rest_are_left_out_only_while_they_stay(samples, features, classes, order):
+    # They are put together after 32, 64, 128, ... iterations; many wake and come to rest again.
+    problem = resting_problem(samples, features, classes, order)
+    method = FBPD()._method(problem)
+    asleep, woken = np.zeros(samples, dtype=bool), 0
+    for iterations in [30, 40, 26, 33, 40, 90]:
+        method.run(iterations)
+        follow(problem, 1 if samples > 1000 else 3, method)
+        Y = method.last()[2]
+        now = Y[np.arange(samples), problem.y] == problem.mass
+        woken += np.count_nonzero(asleep & ~now)
+        asleep = now
+    assert asleep.mean() > 0.1
+    assert woken > 0
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("features", [4, 150])
+def test_means_and_starts_do_not_mind_the_samples_order(features):
+    problem = resting_problem(203 if features == 4 else 3600, features, 4)
+    one, two = FBPD()._method(problem), FBPD()._method(problem)
+    one.run(20)
+    one.forget()
+    collected = []
+    for iteration in range(21, 141):
+        one.run(1)
+        if iteration % 4 == 0:
+            collected.append(one.last())
+    for got, expected in zip(one.mean(), zip(*collected, strict=True), strict=True):
+        np.testing.assert_allclose(got, np.mean(expected, axis=0), rtol=1e-12, atol=1e-15)
+    two.start(*one.last())
+    one.start(*one.last())  # where samples at rest are together, which are on their way again
+    one.run(20)
+    two.run(20)
+    for a, b in zip(one.last(), two.last(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
 def sparse_problem(classes, scalar=np.float64, samples=150, features=40, weighted=True):
     """Rows of none to many entries, masses and margins that differ, most features of no use."""
     rng = np.random.default_rng(classes)

@@ -129,8 +129,9 @@ class Design {
   /// out (n x m, column-major) = X[:, features].
   virtual void gather_columns(const int32_t* features, int64_t m, double* out) const = 0;
 
-  /// out[j * stride + i] = X[first + i, j] for `count` samples and all features.
-  virtual void gather_samples(int64_t first, int64_t count, int64_t stride, double* out) const = 0;
+  /// out[j * stride + i] = X[samples[i], j] for `count` samples and all features.
+  virtual void gather_samples(const int64_t* samples, int64_t count, int64_t stride,
+                              double* out) const = 0;
 
   /// S (n x K) = X W. Features whose weights are all zero are skipped where that pays.
   virtual void scores(const double* W, int64_t K, double* S) const = 0;

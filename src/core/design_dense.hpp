@@ -48,9 +48,22 @@ class DenseDesign final : public Design {
     }
   }
 
-  void gather_samples(int64_t first, int64_t count, int64_t stride, double* out) const override {
+  void gather_samples(const int64_t* samples, int64_t count, int64_t stride,
+                      double* out) const override {
     const RowMap rows = row_map();
-    for (int64_t j = 0; j < d(); ++j) fill_column(rows, first, count, j, out + j * stride);
+    const T* source[64];
+    for (int64_t from = 0; from < count; from += 64) {
+      const int64_t here = std::min<int64_t>(64, count - from);
+      for (int64_t i = 0; i < here; ++i) {
+        source[i] = values_ + rows(samples[from + i]) * (ColumnMajor ? 1 : d());
+      }
+      for (int64_t j = 0; j < d(); ++j) {
+        const double shift = center_of(j);
+        const int64_t at = ColumnMajor ? j * stored_rows_ : j;
+        double* to = out + j * stride + from;
+        for (int64_t i = 0; i < here; ++i) to[i] = static_cast<double>(source[i][at]) - shift;
+      }
+    }
   }
 
   void sample(int64_t i, const int32_t* features, int64_t m, double* out) const override {

@@ -116,11 +116,12 @@ class SparseDesign final : public Design {
     }
   }
 
-  void gather_samples(int64_t first, int64_t count, int64_t stride, double* out) const override {
+  void gather_samples(const int64_t* samples, int64_t count, int64_t stride,
+                      double* out) const override {
     const StoredRows all = stored_rows();
     for (int64_t j = 0; j < d(); ++j) std::fill(out + j * stride, out + j * stride + count, 0.0);
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t r = all.rows(first + i);
+      const int64_t r = all.rows(samples[i]);
       for (int64_t e = all.indptr[r]; e < all.indptr[r + 1]; ++e) {
         out[all.indices[e] * stride + i] =
             all.singles ? static_cast<double>(all.singles[e]) : all.doubles[e];

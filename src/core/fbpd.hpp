@@ -137,6 +137,10 @@ class Fbpd {
         poll();
       }
       double change = tolerance < 0.0 ? primal_step<false>(poll) : primal_step<true>(poll);
+      if (fused_ && arranges_this_time()) {
+        fused_->arrange(ahead_.data(), ahead_intercept_.data(), score_factor(), signed_.data(),
+                        sum_signed_.data());
+      }
       const bool dual_decides = tolerance >= 0.0 && !(change < INFINITY);
       if (dual_decides) before_ = signed_;
       dual_step();
@@ -230,6 +234,14 @@ class Fbpd {
   static constexpr int64_t sum_every = 4;
 
   bool sums_this_one() const { return (iteration_ + 1) % sum_every == 0; }
+
+  /// Samples at rest are put together after 32, 64, 128, ... iterations: it costs a few of them.
+  bool arranges_this_time() const {
+    return iteration_ >= 32 && (iteration_ & (iteration_ - 1)) == 0;
+  }
+
+  /// What scores count for in the dual step; one output stands for two classes.
+  double score_factor() const { return outputs_ == 1 ? 0.5 * sigma_ : sigma_; }
 
   /// All but the weights, which the primal step adds while they are in cache.
   void add_to_sums() {
@@ -365,8 +377,7 @@ class Fbpd {
   void dual_step() {
     const double *V = ahead_.data(), *b = ahead_intercept_.data();
     if (fused_) {
-      return fused_->step(V, b, outputs_ == 1 ? 0.5 * sigma_ : sigma_, signed_.data(),
-                          gradient_.data(), totals_.data());
+      return fused_->step(V, b, score_factor(), signed_.data(), gradient_.data(), totals_.data());
     }
     if (!swept_ && !columns_) problem_.design->scores(V, outputs_, scores_.data());
     if (outputs_ < DualRows::least_outputs) {

@@ -326,6 +326,17 @@ SPARSVM_INLINE bool block_if_few(const Pass& a) {
   }
 }
 
+/// partial += XᵀY and sums += 1ᵀY of G times eight samples.
+template <typename P, int G>
+SPARSVM_INLINE void add_block(const Pass& whole) {
+  for (int h = 0; h < width; h += size<P>) {
+    Pass a = whole;
+    a.X += h, a.dual += h, a.sums += h, a.partial += h;
+    for_each_tile<tile<P>>(a.outputs, [&]<int T>(std::int64_t k)
+                                          SPARSVM_INLINE_LAMBDA { gradient_tile<P, T, G>(a, k); });
+  }
+}
+
 /// One block, of which G times eight samples are there; without `project` Y stays as it is.
 template <typename P, int G, bool project>
 SPARSVM_INLINE void block(const Pass& whole) {
@@ -349,12 +360,7 @@ SPARSVM_INLINE void block(const Pass& whole) {
   repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
     if (wrong[g]) project_again<P>(whole, g * width);
   });
-  for (int h = 0; h < width; h += size<P>) {
-    Pass a = whole;
-    a.X += h, a.dual += h, a.sums += h, a.partial += h;
-    for_each_tile<tile<P>>(a.outputs, [&]<int T>(std::int64_t k)
-                                          SPARSVM_INLINE_LAMBDA { gradient_tile<P, T, G>(a, k); });
-  }
+  add_block<P, G>(whole);
 }
 
 /// out = the sums over the eight lanes of each of `count` entries, less `base`.

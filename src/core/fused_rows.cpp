@@ -1,8 +1,11 @@
 #include "fused_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
 
-#include "fused_kernels.hpp"
+#include "fused_rest.hpp"
 
 namespace sparsvm {
 
@@ -62,12 +65,87 @@ void some_blocks(const fused::Pass& all, std::int64_t samples, bool project) {
   narrow_blocks(all, samples, project);
 }
 
+/// The pass at eight samples; X is that of the first of them.
+fused::Pass at_unit(const fused::Pass& all, std::int64_t unit, const double* X) {
+  constexpr std::int64_t units = fused::lanes / fused::width;
+  fused::Pass a = at_block(all, unit / units);
+  const std::int64_t lane = unit % units * fused::width;
+  a.X = X;
+  a.lift += lane, a.dual += lane, a.mass += lane, a.threshold += lane, a.share += lane;
+  return a;
+}
+
+SPARSVM_CLONED bool narrow_unit(const fused::Pass& a, const fused::Unit& unit, bool asleep,
+                                double* slack) {
+  return fused::step_unit<Pack>(a, unit, asleep, slack);
+}
+
+SPARSVM_CLONED void narrow_slack(const fused::Pass& a, const fused::Unit& unit, double* slack) {
+  fused::look_at_unit<Pack>(a, unit, slack);
+}
+
+#if defined(SPARSVM_WIDE)
+
+SPARSVM_WIDE bool wide_unit(const fused::Pass& a, const fused::Unit& unit, bool asleep,
+                            double* slack) {
+  return fused::step_unit<WidePack>(a, unit, asleep, slack);
+}
+
+SPARSVM_WIDE void wide_slack(const fused::Pass& a, const fused::Unit& unit, double* slack) {
+  fused::look_at_unit<WidePack>(a, unit, slack);
+}
+
+#endif
+
+bool one_unit(const fused::Pass& a, const fused::Unit& unit, bool asleep, double* slack) {
+#if defined(SPARSVM_WIDE)
+  if (wide_registers()) return wide_unit(a, unit, asleep, slack);
+#endif
+  return narrow_unit(a, unit, asleep, slack);
+}
+
+void look_at(const fused::Pass& a, const fused::Unit& unit, double* slack) {
+#if defined(SPARSVM_WIDE)
+  if (wide_registers()) return wide_slack(a, unit, slack);
+#endif
+  narrow_slack(a, unit, slack);
+}
+
+/// squares[k] += Σ_j (now_jk − then_jk)².
+SPARSVM_CLONED void add_squares(const double* __restrict now, const double* __restrict then,
+                                std::int64_t rows, std::int64_t K, double* __restrict squares) {
+  for (std::int64_t j = 0; j < rows; ++j, now += K, then += K) {
+    for (std::int64_t k = 0; k < K; ++k) squares[k] += (now[k] - then[k]) * (now[k] - then[k]);
+  }
+}
+
 SPARSVM_CLONED void add_up(const double* lane, const double* base, std::int64_t count,
                            double* out) {
   fused::add_up_lanes(lane, base, count, out);
 }
 
+/// Places by what they bear: first those that move, as they are, then the others, the least first.
+std::vector<std::int64_t> order_of(const std::vector<double>& tolerance, std::int64_t& moving) {
+  std::vector<std::int64_t> order(tolerance.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  const auto at = [&](std::int64_t p) { return tolerance[static_cast<std::size_t>(p)]; };
+  const auto middle = std::stable_partition(order.begin(), order.end(),
+                                            [&](std::int64_t p) { return !(at(p) >= 0.0); });
+  std::stable_sort(middle, order.end(),
+                   [&](std::int64_t p, std::int64_t q) { return at(p) < at(q); });
+  moving = middle - order.begin();
+  return order;
+}
+
 }  // namespace
+
+double farthest_class(const Affine& now, const double* reference, double* squares) {
+  const std::int64_t K = now.outputs;
+  std::fill(squares, squares + K, 0.0);
+  add_squares(now.weights, reference, now.features, K, squares);
+  add_squares(now.intercept, reference + now.features * K, 1, K, squares);
+  return std::sqrt(*std::max_element(squares, squares + K));
+}
 
 bool FusedRows::suits(const Design& X, std::int64_t outputs) {
   const std::int64_t weights = X.d() * outputs;
@@ -83,63 +161,110 @@ FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
       // What is gathered in every pass should lie in the second cache.
       at_once_(X.n() * X.d() <= most_entries ? blocks_
                                              : std::max<std::int64_t>(1, 16384 / (lanes * X.d()))),
-      X_(at_once_ * lanes * X.d()), lift_(entries()),
+      moving_(X.n()), X_(at_once_ * lanes * X.d()), lift_(entries()),
       mass_(static_cast<std::size_t>(blocks_ * lanes)), threshold_(mass_.size()),
-      share_(mass_.size(), 1.0), own_gradient_(static_cast<std::size_t>(X.d() * outputs)),
+      share_(mass_.size(), 1.0), label_(mass_.size(), -1), place_(static_cast<std::size_t>(X.n())),
+      own_gradient_(static_cast<std::size_t>(X.d() * outputs)),
       own_sums_(static_cast<std::size_t>(outputs)), moved_((outputs + 1) * lanes),
       partial_(fused::width * X.d() * outputs), totals_(fused::width * outputs),
       weights_((X.d() + 1) * outputs), where_(static_cast<std::size_t>(X.d())) {
   const std::int64_t n = X.n();
   std::copy(mass, mass + n, mass_.begin());
-  if (at_once_ == blocks_) gather(0, n);
+  std::iota(place_.begin(), place_.end(), std::int64_t{0});
+  sample_ = place_;
+  if (keeps_X()) gather(0, n);
   // A row without mass beyond the last sample has one entry that counts, whose projection is 0.
-  std::vector<double> dual(static_cast<std::size_t>(entries()));
   for (std::int64_t i = 0; i < blocks_ * lanes; ++i) {
     for (std::int64_t k = 0; k < outputs; ++k) {
       const double beyond = k == 0 ? 0.0 : -1e200;
-      lift_.data()[at(i, k)] = i < n ? margins[i * outputs + k] : beyond;
-      if (i < n) dual[static_cast<std::size_t>(at(i, k))] = own[i * outputs + k];
+      lift_.data()[position(i, k, outputs)] = i < n ? margins[i * outputs + k] : beyond;
+      if (i < n && own[i * outputs + k] > 0.0) {
+        label_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(k);
+      }
     }
   }
-  std::vector<double> all(own_gradient_.size()), sums(own_sums_.size());
-  gradient(dual.data(), all.data(), sums.data());
-  own_gradient_ = all;
-  own_sums_ = sums;
+  find_base();
 }
 
 void FusedRows::gather(std::int64_t first, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += lanes) {
     const std::int64_t here = std::min<std::int64_t>(lanes, count - i);
     double* X = X_.data() + i * features_;
-    if (here < lanes) std::fill(X, X + lanes * features_, 0.0);
-    design_->gather_samples(first + i, here, lanes, X);
+    if (here % fused::width != 0) std::fill(X, X + lanes * features_, 0.0);
+    design_->gather_samples(sample_.data() + first + i, here, lanes, X);
   }
 }
 
-void FusedRows::run(bool project, std::int64_t active, double* dual, double* gradient,
-                    double* sums) {
-  const std::int64_t entries = features_ * outputs_;
-  std::fill(partial_.data(), partial_.data() + fused::width * entries, 0.0);
+fused::Pass FusedRows::all(std::int64_t active, double* dual) {
+  return {features_,         outputs_,        active,
+          where_.data(),     weights_.data(), weights_.data() + features_ * outputs_,
+          X_.data(),         lift_.data(),    mass_.data(),
+          threshold_.data(), share_.data(),   dual,
+          moved_.data(),     partial_.data(), totals_.data()};
+}
+
+void FusedRows::clear_sums() {
+  std::fill(partial_.data(), partial_.data() + fused::width * features_ * outputs_, 0.0);
   std::fill(totals_.data(), totals_.data() + fused::width * outputs_, 0.0);
-  for (std::int64_t first = 0; first < samples_; first += at_once_ * lanes) {
-    const std::int64_t count = std::min(at_once_ * lanes, samples_ - first);
-    if (at_once_ < blocks_) gather(first, count);
-    const std::int64_t entry = first * outputs_;
-    some_blocks({features_, outputs_, active, where_.data(), weights_.data(),
-                 weights_.data() + features_ * outputs_, X_.data(), lift_.data() + entry,
-                 mass_.data() + first, threshold_.data() + first, share_.data() + first,
-                 dual + entry, moved_.data(), partial_.data(), totals_.data()},
-                count, project);
-  }
-  add_up(partial_.data(), own_gradient_.data(), entries, gradient);
+}
+
+void FusedRows::add_up_sums(double* gradient, double* sums) {
+  add_up(partial_.data(), own_gradient_.data(), features_ * outputs_, gradient);
   add_up(totals_.data(), own_sums_.data(), outputs_, sums);
 }
 
-void FusedRows::step(const double* weights, const double* intercept, double factor, double* dual,
-                     double* gradient, double* sums) {
+void FusedRows::pass(bool project, std::int64_t active, double* dual) {
+  for (std::int64_t first = 0; first < moving_; first += at_once_ * lanes) {
+    const std::int64_t count = std::min(at_once_ * lanes, moving_ - first);
+    if (!keeps_X()) gather(first, std::min(count, samples_ - first));
+    fused::Pass a = at_block(all(active, dual), first / lanes);
+    a.X = X_.data();
+    some_blocks(a, count, project);
+  }
+}
+
+/// Calls use(pass, samples) with the unit, gathered if need be.
+template <typename Use>
+void FusedRows::with_unit(std::int64_t unit, const fused::Pass& all, Use use) {
+  constexpr std::int64_t units = lanes / fused::width;
+  const std::int64_t first = unit * fused::width;
+  const std::int64_t count = std::min<std::int64_t>(fused::width, samples_ - first);
+  const double* X = X_.data();
+  if (keeps_X()) {
+    X += unit / units * lanes * features_ + unit % units * fused::width;
+  } else {
+    gather(first, count);
+  }
+  use(at_unit(all, unit, X), fused::Unit{label_.data() + first, static_cast<int>(count)});
+}
+
+void FusedRows::pass_resting(std::int64_t active, double distance, double* dual) {
+  const fused::Pass whole = all(active, dual);
+  for (std::int64_t unit = resting_.first(); unit < resting_.end(); ++unit) {
+    if (resting_.rests(unit, distance)) continue;
+    with_unit(unit, whole, [&](const fused::Pass& a, const fused::Unit& samples) {
+      double slack[fused::width];
+      std::fill(slack, slack + fused::width, -1.0);
+      const bool rests = one_unit(a, samples, resting_.asleep(unit), slack);
+      resting_.look(unit, rests, least_tolerance(unit * fused::width, samples.count, slack),
+                    distance);
+    });
+  }
+}
+
+double FusedRows::least_tolerance(std::int64_t first, int count, const double* slack) const {
+  double least = INFINITY;
+  for (int l = 0; l < count; ++l) {
+    const std::int64_t i = sample_[static_cast<std::size_t>(first + l)];
+    least = std::min(least, slack[l] * tolerance_[static_cast<std::size_t>(i)]);
+  }
+  return least;
+}
+
+std::int64_t FusedRows::load_weights(const Affine& now, double factor) {
   std::int64_t active = 0;
   for (std::int64_t j = 0; j < features_; ++j) {
-    const double* w = weights + j * outputs_;
+    const double* w = now.weights + j * outputs_;
     double* to = weights_.data() + active * outputs_;
     bool used = false;
     for (std::int64_t k = 0; k < outputs_; ++k) {
@@ -150,12 +275,125 @@ void FusedRows::step(const double* weights, const double* intercept, double fact
     active += used;
   }
   double* b = weights_.data() + features_ * outputs_;
-  for (std::int64_t k = 0; k < outputs_; ++k) b[k] = factor * intercept[k];
-  run(true, active, dual, gradient, sums);
+  for (std::int64_t k = 0; k < outputs_; ++k) b[k] = factor * now.intercept[k];
+  return active;
+}
+
+void FusedRows::step(const double* weights, const double* intercept, double factor, double* dual,
+                     double* gradient, double* sums) {
+  const Affine now{weights, intercept, features_, outputs_};
+  const std::int64_t active = load_weights(now, factor);
+  clear_sums();
+  pass(true, active, dual);
+  if (resting_.any()) {
+    const double distance = factor * resting_.distance(now);
+    pass_resting(active, distance, dual);
+    resting_.end_pass(now, distance);
+  }
+  add_up_sums(gradient, sums);
 }
 
 void FusedRows::gradient(double* dual, double* gradient, double* sums) {
-  run(false, 0, dual, gradient, sums);
+  resting_.clear();
+  moving_ = samples_;
+  find_base();
+  clear_sums();
+  pass(false, 0, dual);
+  add_up_sums(gradient, sums);
+}
+
+void FusedRows::find_base() {
+  std::vector<double> own(static_cast<std::size_t>(entries()));
+  for (std::int64_t p = 0; p < std::min(moving_, samples_); ++p) {
+    const std::int64_t label = label_[static_cast<std::size_t>(p)];
+    if (label < 0) continue;
+    own[static_cast<std::size_t>(position(p, label, outputs_))] =
+        mass_[static_cast<std::size_t>(p)];
+  }
+  std::fill(own_gradient_.begin(), own_gradient_.end(), 0.0);
+  std::fill(own_sums_.begin(), own_sums_.end(), 0.0);
+  std::vector<double> all(own_gradient_.size()), sums(own_sums_.size());
+  clear_sums();
+  pass(false, 0, own.data());
+  add_up_sums(all.data(), sums.data());
+  own_gradient_ = std::move(all);
+  own_sums_ = std::move(sums);
+}
+
+bool FusedRows::at_rest(std::int64_t place, const double* dual) const {
+  const auto p = static_cast<std::size_t>(place);
+  return share_[p] == 1.0 && dual[position(place, label_[p], outputs_)] > 0.0;
+}
+
+std::vector<double> FusedRows::find_tolerances(std::int64_t active, double* dual) {
+  std::vector<double> out(static_cast<std::size_t>(samples_), -1.0);
+  const fused::Pass whole = all(active, dual);
+  tolerance_.resize(static_cast<std::size_t>(samples_));
+  for (std::int64_t first = 0; first < samples_; first += fused::width) {
+    with_unit(first / fused::width, whole, [&](const fused::Pass& a, const fused::Unit& unit) {
+      double slack[fused::width];
+      look_at(a, unit, slack);
+      for (int l = 0; l < unit.count; ++l) {
+        double square = 1.0;
+        for (std::int64_t j = 0; j < features_; ++j)
+          square += a.X[j * lanes + l] * a.X[j * lanes + l];
+        // A little less, for rounding.
+        const double tolerance = 0.4999999 / std::sqrt(square);
+        tolerance_[static_cast<std::size_t>(sample_[static_cast<std::size_t>(first + l)])] =
+            tolerance;
+        if (at_rest(first + l, dual))
+          out[static_cast<std::size_t>(first + l)] = slack[l] * tolerance;
+      }
+    });
+  }
+  return out;
+}
+
+void FusedRows::arrange(const double* weights, const double* intercept, double factor, double* dual,
+                        double* along) {
+  if (outputs_ == 1) return;
+  const Affine now{weights, intercept, features_, outputs_};
+  const std::vector<double> tolerance = find_tolerances(load_weights(now, factor), dual);
+  std::int64_t moving = 0;
+  const std::vector<std::int64_t> from = order_of(tolerance, moving);
+  constexpr std::int64_t width = fused::width;
+  moving_ = std::min((moving + width - 1) / width * width, samples_);
+  move_places(from, dual, along);
+  std::vector<double> allowed;
+  for (std::int64_t p = moving_; p < samples_; ++p) {
+    const double here = tolerance[static_cast<std::size_t>(from[static_cast<std::size_t>(p)])];
+    if (p % width == 0) allowed.push_back(here);  // the least of its unit
+    const auto label = label_[static_cast<std::size_t>(p)];
+    for (std::int64_t k = 0; k < outputs_; ++k) {
+      dual[position(p, k, outputs_)] = k == label ? mass_[static_cast<std::size_t>(p)] : 0.0;
+    }
+  }
+  resting_.set(moving_ / width, std::move(allowed), now);
+  find_base();
+}
+
+void FusedRows::move_places(const std::vector<std::int64_t>& from, double* dual, double* along) {
+  std::vector<double> old;
+  const auto move = [&](double* values, std::int64_t columns) {
+    old.assign(values, values + blocks_ * lanes * columns);
+    for (std::size_t p = 0; p < from.size(); ++p) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        values[position(static_cast<std::int64_t>(p), c, columns)] =
+            old[static_cast<std::size_t>(position(from[p], c, columns))];
+      }
+    }
+  };
+  if (keeps_X()) move(X_.data(), features_);
+  for (double* values : {lift_.data(), dual, along}) move(values, outputs_);
+  for (std::vector<double>* values : {&mass_, &threshold_, &share_}) move(values->data(), 1);
+  const std::vector<std::int32_t> label = label_;
+  const std::vector<std::int64_t> sample = sample_;
+  for (std::size_t p = 0; p < from.size(); ++p) {
+    const auto old_place = static_cast<std::size_t>(from[p]);
+    label_[p] = label[old_place];
+    sample_[p] = sample[old_place];
+    place_[static_cast<std::size_t>(sample_[p])] = static_cast<std::int64_t>(p);
+  }
 }
 
 }  // namespace sparsvm

@@ -8,14 +8,23 @@
 // little, and mostly as many entries stay above it: then the sum of the entries above the old one
 // tells the new one, and the sum of the row shows whether this was so. Rows for which it was not are
 // projected again from nothing.
+//
+// Most samples soon lie beyond their margins and rest: arrange() puts them together, in units of eight
+// that a pass leaves out for as long as the weights are too near to those they were looked at with for
+// any of them to move. See resting_units.hpp.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "design.hpp"
+#include "resting_units.hpp"
 
 namespace sparsvm {
+
+namespace fused {
+struct Pass;
+}
 
 class FusedRows {
  public:
@@ -40,7 +49,7 @@ class FusedRows {
   /// Entries of an n x K matrix in the order of this class, samples filled up to whole blocks.
   std::int64_t entries() const { return blocks_ * lanes * outputs_; }
   std::int64_t at(std::int64_t i, std::int64_t k) const {
-    return (i / lanes * outputs_ + k) * lanes + i % lanes;
+    return position(place_[static_cast<std::size_t>(i)], k, outputs_);
   }
 
   /// Y <- P(Y + factor·(X W + intercept) + margins), in the order of at(); then gradient = XᵀỸ
@@ -48,23 +57,51 @@ class FusedRows {
   void step(const double* weights, const double* intercept, double factor, double* dual,
             double* gradient, double* sums);
 
-  /// gradient and sums of a Y at hand, to the last bit what step() leaves behind.
+  /// gradient and sums of a Y at hand, to the last bit what step() leaves behind. All samples count
+  /// as moving from here on.
   void gradient(double* dual, double* gradient, double* sums);
 
+  /// Puts the samples together that rest at these weights, the more tolerant last; `dual` and
+  /// `along`, another matrix in the order of at(), follow.
+  void arrange(const double* weights, const double* intercept, double factor, double* dual,
+               double* along);
+
  private:
-  void run(bool project, std::int64_t active, double* dual, double* gradient, double* sums);
+  static std::int64_t position(std::int64_t place, std::int64_t column, std::int64_t columns) {
+    return (place / lanes * columns + column) * lanes + place % lanes;
+  }
+  bool keeps_X() const { return at_once_ == blocks_; }
+  std::int64_t load_weights(const Affine& now, double factor);
+  fused::Pass all(std::int64_t active, double* dual);
   void gather(std::int64_t first, std::int64_t count);
+  void clear_sums();
+  void add_up_sums(double* gradient, double* sums);
+  void find_base();
+  void pass(bool project, std::int64_t active, double* dual);
+  void pass_resting(std::int64_t active, double distance, double* dual);
+  template <typename Use>
+  void with_unit(std::int64_t unit, const fused::Pass& all, Use use);
+  double least_tolerance(std::int64_t first, int count, const double* slack) const;
+  bool at_rest(std::int64_t place, const double* dual) const;
+  /// How far the weights may go before the sample at each place moves, −1 if it moves as it is.
+  std::vector<double> find_tolerances(std::int64_t active, double* dual);
+  void move_places(const std::vector<std::int64_t>& from, double* dual, double* along);
 
   const Design* design_;
   std::int64_t samples_, blocks_, features_, outputs_;
-  std::int64_t at_once_;                   // blocks of X that are there at a time
-  Workspace X_;                            // at_once x d x lanes
-  Workspace lift_;                         // the margins, like Y
-  std::vector<double> mass_;               // blocks x lanes, 0 beyond the last sample
-  std::vector<double> threshold_, share_;  // blocks x lanes, see fused::Pass
-  std::vector<double> own_gradient_, own_sums_;
+  std::int64_t at_once_;                         // blocks of X that are there at a time
+  std::int64_t moving_;                          // places before this one are treated in every pass
+  Workspace X_;                                  // at_once x d x lanes
+  Workspace lift_;                               // the margins, like Y
+  std::vector<double> mass_;                     // blocks x lanes, 0 beyond the last sample
+  std::vector<double> threshold_, share_;        // blocks x lanes, see fused::Pass
+  std::vector<double> tolerance_;                // n: 1/(2‖(x, 1)‖), once there was an arrangement
+  std::vector<std::int32_t> label_;              // blocks x lanes: where the mass is, −1 if nowhere
+  std::vector<std::int64_t> place_, sample_;     // of a sample, and which one is there
+  std::vector<double> own_gradient_, own_sums_;  // of the moving samples
   Workspace moved_, partial_, totals_, weights_;
   std::vector<std::int64_t> where_;
+  RestingUnits resting_;
 };
 
 }  // namespace sparsvm
