@@ -146,6 +146,27 @@ def test_sparse_products_with_any_number_of_columns(storage, dtype):
         np.testing.assert_allclose(design.transposed(Y), B.T @ Y, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.native
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(8, 66003), (13, 40401)])
+def test_products_with_rows_where_they_lie(shape, dtype, centred):
+    # Beyond 4 MB; outputs, samples and features are cut into pieces, of which the last are shorter.
+    A = random_matrix(*shape, dtype, density=1.0)
+    rows, rng = random_rows("permuted", shape[0]), np.random.default_rng(0)
+    center = rng.normal(size=shape[1]) if centred else None
+    design = make_design(A, rows, center=center)
+    B = seen(A, rows) - (0.0 if center is None else center)
+    np.testing.assert_allclose(design.column_norms(), np.linalg.norm(B, axis=0), rtol=1e-14)
+    for K in (1, 2, 3, 5, 7, 10, 11):
+        Y = rng.normal(size=(shape[0], K))
+        expected = B.T @ Y
+        np.testing.assert_allclose(design.transposed(Y), expected, rtol=1e-12, atol=1e-13)
+        for first, last in ((0, 3), (777, shape[1] - 2)):
+            part = design.transposed_range(first, last, Y)
+            np.testing.assert_allclose(part, expected[first:last], rtol=1e-12, atol=1e-13)
+
+
 @pytest.mark.parametrize("K", [1, 3])
 @pytest.mark.parametrize("shape", [(1001, 301), (7, 40003), (70001, 9)])
 @pytest.mark.parametrize("storage", [*ALL, "centred C", "centred F"])

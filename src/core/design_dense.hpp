@@ -1,10 +1,11 @@
 // Dense designs, C or Fortran order, float or double.
 //
 // Blocks of X are gathered into a small double buffer, in canonical order, and multiplied there by
-// BLAS: one pass over the caller's memory, whatever its order and scalar, and no copy of it. Only a
-// matrix of at most 4 MB is gathered once and kept, because there the gathering would double the
-// time of a product (38 x 7129 gene expressions among them: 0.10 ms instead of 0.24), or multiplied
-// where it lies if it is all doubles in their own order.
+// BLAS: one pass over the caller's memory, whatever its order and scalar, and no copy of it. Products
+// with few outputs read rows where they lie instead (dense_products.hpp). Only a matrix of at most
+// 4 MB is gathered once and kept, because there the gathering would double the time of a product
+// (38 x 7129 gene expressions among them: 0.10 ms instead of 0.24), or multiplied where it lies if it
+// is all doubles in their own order.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "dense_products.hpp"
 #include "design.hpp"
 
 namespace sparsvm {
@@ -104,12 +106,18 @@ class DenseDesign final : public Design {
   }
 
   void transposed(const double* Y, int64_t K, double* G) const override {
-    if (n() == 0) std::fill(G, G + d() * K, 0.0);
-    if (K == 1 && read_in_place()) {
-      add_rows(Y, G);
-    } else {
-      for_each_panel([&](const Panel& panel) { add_transposed(panel, Y, K, G); });
-    }
+    if (n() == 0) return std::fill(G, G + d() * K, 0.0);
+    if constexpr (!ColumnMajor)
+      if (K <= kFewOutputs && !kept_whole())
+        return transposed_product(rows_in_place(), 0, d(), Y, K, G);
+    for_each_panel([&](const Panel& panel) { add_transposed(panel, Y, K, G); });
+  }
+
+  void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
+                        int32_t* places) const override {
+    if constexpr (!ColumnMajor)
+      if (K <= kFewOutputs) return transposed_product(rows_in_place(), first, last, Y, K, G);
+    Design::transposed_range(first, last, Y, K, G, places);
   }
 
   void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
@@ -146,17 +154,16 @@ class DenseDesign final : public Design {
   }
 
   void column_norms(double* norm2) const override {
-    std::fill(norm2, norm2 + d(), 0.0);
-    for_each_panel([&](const Panel& panel) {
-      double* sums = norm2 + panel.column;
-      const int64_t outer = ColumnMajor ? panel.columns : panel.rows;
-      const int64_t inner = ColumnMajor ? panel.rows : panel.columns;
-      for (int64_t a = 0; a < outer; ++a)
-        for (int64_t b = 0; b < inner; ++b) {
-          const double x = panel.data[a * inner + b];
-          sums[ColumnMajor ? a : b] += x * x;
-        }
-    });
+    if constexpr (!ColumnMajor) {
+      column_squares(rows_in_place(), d(), norm2);
+    } else {
+      std::fill(norm2, norm2 + d(), 0.0);
+      for_each_panel([&](const Panel& panel) {
+        for (int64_t k = 0; k < panel.columns; ++k)
+          for (int64_t i = 0; i < panel.rows; ++i)
+            norm2[panel.column + k] += panel.at(i, k) * panel.at(i, k);
+      });
+    }
     for (int64_t j = 0; j < d(); ++j) norm2[j] = std::sqrt(norm2[j]);
   }
 
@@ -299,11 +306,15 @@ class DenseDesign final : public Design {
     visit(Panel{block.data(), 0, n(), 0, d()});
   }
 
-  bool kept_whole() const { return n() <= kept_limit / d(); }
+  DenseRows<T> rows_in_place() const {
+    return {values_, d(), row_map(), center_.empty() ? nullptr : center_.data()};
+  }
+
+  bool kept_whole() const { return d() == 0 || n() <= kept_limit / d(); }
 
   /// One output is bound by memory: whole rows are read where they lie, which measured 3 x faster
   /// than gathering them first.
-  bool read_in_place() const { return !ColumnMajor && n() > 0 && d() > 0 && !kept_whole(); }
+  bool read_in_place() const { return !ColumnMajor && n() > 0 && !kept_whole(); }
 
   /// Visit the rows in canonical order by fours, which keeps several streams of memory under way:
   /// visit(first sample, four rows, how many of them count). The last four may repeat a row.
@@ -336,28 +347,6 @@ class DenseDesign final : public Design {
           sum[u][0] += (static_cast<double>(x[u][j]) - c[j]) * w[j];
         }
         s[i + u] = (sum[u][0] + sum[u][1]) + (sum[u][2] + sum[u][3]);
-      }
-    });
-  }
-
-  /// g = Xᵀy in place.
-  void add_rows(const double* y, double* g) const {
-    const std::vector<double> zero(center_.empty() ? static_cast<std::size_t>(d()) : 0);
-    const double* c = center_.empty() ? zero.data() : center_.data();
-    std::fill(g, g + d(), 0.0);
-    for_each_four([&](int64_t i, const T* const* x, int64_t count) {
-      for (int64_t u = 0; count < 4 && u < count; ++u) {
-        for (int64_t j = 0; j < d(); ++j) {
-          g[j] += (static_cast<double>(x[u][j]) - c[j]) * y[i + u];
-        }
-      }
-      if (count < 4) return;
-      const T *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
-      const double y0 = y[i], y1 = y[i + 1], y2 = y[i + 2], y3 = y[i + 3];
-      for (int64_t j = 0; j < d(); ++j) {
-        g[j] +=
-            ((static_cast<double>(x0[j]) - c[j]) * y0 + (static_cast<double>(x1[j]) - c[j]) * y1) +
-            ((static_cast<double>(x2[j]) - c[j]) * y2 + (static_cast<double>(x3[j]) - c[j]) * y3);
       }
     });
   }

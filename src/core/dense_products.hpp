@@ -1,0 +1,35 @@
+// Products of dense rows with matrices of K columns, read where they lie.
+//
+// A few outputs are bound by memory: gathering the rows first, as BLAS needs it of floats, centred or
+// permuted data, took three times as long on 38 x 228000.
+#pragma once
+
+#include <cstdint>
+
+#include "design.hpp"
+
+namespace sparsvm {
+
+/// Sample i is the row at values + rows(i)·stride, less the d values of center where that is not null.
+template <typename T>
+struct DenseRows {
+  const T* values;
+  int64_t stride;
+  RowMap rows;
+  const double* center;
+};
+
+/// More outputs than this take BLAS less time, gathering included.
+constexpr int64_t kFewOutputs = 10;
+
+/// G ((last − first) x K) = X[:, first:last]ᵀ Y; every entry is summed in the order of the samples.
+void transposed_product(const DenseRows<float>& X, int64_t first, int64_t last, const double* Y,
+                        int64_t K, double* G);
+void transposed_product(const DenseRows<double>& X, int64_t first, int64_t last, const double* Y,
+                        int64_t K, double* G);
+
+/// out (d) = the sum of the squares of each column, in the order of the samples.
+void column_squares(const DenseRows<float>& X, int64_t d, double* out);
+void column_squares(const DenseRows<double>& X, int64_t d, double* out);
+
+}  // namespace sparsvm
