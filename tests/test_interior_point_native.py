@@ -32,6 +32,7 @@ OPTIONS = {
     "max_iter": 100,
     "open": True,
     "across_features": True,
+    "inside": True,
     "residual": 0.0,
     "callback": None,
 }

@@ -73,8 +73,8 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                         bool intercept, std::optional<Matrix> tilt,
                         std::optional<Matrix> start_dual, std::optional<Matrix> start_weights,
                         std::optional<Vector> start_intercept, double objective_unit, double offset,
-                        double tol, int max_iter, bool open, bool across_features, double residual,
-                        nb::object callback) {
+                        double tol, int max_iter, bool open, bool across_features, bool inside,
+                        double residual, nb::object callback) {
   const std::int64_t n = design.n(), d = design.d(),
                      K = static_cast<std::int64_t>(margins.shape(1));
   if (n < 1 || K < 2)
@@ -138,7 +138,7 @@ nb::dict interior_point(const Design& design, Integers y, Vector lambda, Matrix 
                          column_norms.data(),
                          offset};
     InteriorPoint solver(task, layout, monitor, objective_unit);
-    result = solver.solve({tol, max_iter, open, across_features, residual});
+    result = solver.solve({tol, max_iter, open, across_features, inside, residual});
   }
   nb::dict out;
   out["used"] = to_numpy(result.used);
@@ -197,7 +197,7 @@ void bind_interior_point(nb::module_& m) {
         nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("start_dual").none(),
         nb::arg("start_weights").none(), nb::arg("start_intercept").none(),
         nb::arg("objective_unit"), nb::arg("offset"), nb::arg("tol"), nb::arg("max_iter"),
-        nb::arg("open"), nb::arg("across_features"), nb::arg("residual"),
+        nb::arg("open"), nb::arg("across_features"), nb::arg("inside"), nb::arg("residual"),
         nb::arg("callback").none(),
         "Solve the multiclass hinge with a sparse penalty; see solvers/interior_point.py for the "
         "meaning of the arguments.");

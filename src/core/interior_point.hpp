@@ -63,6 +63,7 @@ struct InteriorPointOptions {
   int max_iter = 100;
   bool open = true;  // large columns of uneven groups may be unknowns, see open_coordinates.hpp
   bool across_features = true;  // may start from flows with X'Y~ near zero, see start_dual
+  bool inside = true;           // starts inside the dual ball of a penalty that is not quadratic
   // Dual residuals that may be left where a tilt starts outside the dual ball. They fall by a
   // constant factor a step, so that waiting until they are nothing takes four steps more.
   double residual = 0.0;
@@ -89,6 +90,7 @@ class InteriorPoint {
 
   InteriorPointResult solve(const InteriorPointOptions& options) {
     across_features_ = options.across_features;
+    inside_ = options.inside;
     open_ = options.open;
     residual_ = options.residual;
     tol_ = options.tol;
@@ -143,8 +145,9 @@ class InteriorPoint {
   static constexpr double kEmptyShare = 1e-2;  // of a class without samples in the first dual
   static constexpr double kFewFlows = 0.05;   // below this fraction of the centre, look for a start
                                               // across the features
+  static constexpr double kOutside = 0.5;     // the fraction where a start may leave the ball
   static constexpr double kRelief = 100.0;    // how much farther the other features must allow
-  static constexpr double kProximal = 1e-12;  // on free coefficients, relative to the total mass
+  static constexpr double kProximal = 1e-12;  // on free coefficients, of the gap
   static constexpr double kWarmSlack = 0.05;  // how far a warm start is pulled inside: the slacks,
   static constexpr double kWarmMix = 0.1;     // and the share of the centre in its dual
   static constexpr double kPolishMix = 1e-3;  // the same for the restart on the active set
@@ -171,8 +174,8 @@ class InteriorPoint {
   double unit_;
   int n_, K_, outputs_, shift_class_;
   std::int64_t d_;
-  bool quadratic_, across_features_ = true, open_ = true, empty_class_ = false, polishing_ = false,
-                   blocked_ = false;
+  bool quadratic_, across_features_ = true, open_ = true, inside_ = true, empty_class_ = false,
+                   polishing_ = false, blocked_ = false;
 
   std::vector<double> mean_, free_scale_;
   std::vector<std::int32_t> free_features_;
@@ -310,7 +313,7 @@ class InteriorPoint {
   bool predict();
   std::pair<double, double> step_lengths() const;
   void restore_open(int open_before);
-  double flows() const;
+  void damp_free_coefficients();
   void assemble();
   bool iterate(int it);
   void advance(double ap, double ad);

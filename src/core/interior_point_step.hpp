@@ -197,19 +197,19 @@ inline void InteriorPoint::restore_open(int open_before) {
     for (std::int64_t c = 0; c < blocks_.n_coordinates(); ++c) blocks_.shift[c] -= dg_[c];
 }
 
-// Sum of Y off the true class.
-inline double InteriorPoint::flows() const {
-  double sum = 0.0;
-  for (int k = 0; k < K_; ++k)
-    for (int i = 0; i < n_; ++i) sum += k == t_.y[i] ? 0.0 : Y_[ck(k) + i];
-  return sum;
+// Free coefficients get a quadratic term: the optimal face may be unbounded in them, and the last
+// digits of a certificate are those of the scores. Its curvature is a small share of the gap, as theirs
+// is along such a face, so that it vanishes with it; a fixed one would leave the equalities of the
+// dual a residual, of which coefficients of 1e5 margins, as a tiny alpha allows them, make any gap.
+inline void InteriorPoint::damp_free_coefficients() {
+  system_.proximal =
+      kProximal * mu_ * static_cast<double>(Y_.size()) / (margin_unit_ * margin_unit_);
+  for (std::size_t j = 0; j < b_.size(); ++j) rhs_.b[j] -= system_.proximal * b_[j];
 }
 
 inline void InteriorPoint::assemble() {
   const int open_before = system_.n_open();
   if (open_) system_.open_coordinates(blocks_, column_scale_.data(), kOpen / mu_);
-  // What it leaves of the intercept's equality is multiplied by columns as large as those.
-  system_.proximal = kProximal * (system_.n_open() > 0 ? flows() : total_lambda_);
   system_.assemble(blocks_, Xw_.data(), layout_.joint,
                    quadratic_ || (layout_.joint && layout_.shape.kind == BlockKind::euclidean),
                    U_.data(), Y_.data());
@@ -277,6 +277,7 @@ inline bool InteriorPoint::iterate(int it) {
   // Without groups the curvatures differ too much from feature to feature: refining takes what is saved.
   system_.coarse = !polishing_ && !quadratic_ && layout_.shape.kind != BlockKind::absolute &&
                    dense_.primal - best_dual_ > kCoarse * magnitude(dense_.primal);
+  damp_free_coefficients();
   assemble();
   monitor_.poll();
   if (!predict()) return false;

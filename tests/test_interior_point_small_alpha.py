@@ -1,0 +1,34 @@
+"""Many classes, few features and a tiny alpha, where coefficients are as large as 1e5 margins."""
+
+import numpy as np
+import pytest
+
+import hinge_cases as cases
+from sparsvm.penalties import L1, SparseGroup
+from sparsvm.solution import Control
+from sparsvm.solvers import InteriorPoint
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def check(problem):
+    cases.assert_proven(problem, InteriorPoint().solve(problem, None, Control(tol=1e-6)), 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_free_feature_keeps_the_equalities_of_the_dual(seed):
+    # What a fixed damping of the free coefficients left of them made gaps of 1e-3.
+    X = np.random.default_rng(seed).standard_normal((30, 2))
+    check(cases.build(X, np.arange(30) % 12, L1(weights=[0.0, 1.0]), share=1e-6))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    ("penalty", "columns"), [(SparseGroup(0.5), [1.0]), (L1(), [1e-3, 1e3])], ids=["one", "scales"]
+)
+def test_a_corner_of_the_dual_is_no_place_to_start(penalty, columns, seed):
+    # Inside the dual ball all flows are 1e-7 of the weights, which themselves differ by 1e6.
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, len(columns))) * columns
+    weights = 10.0 ** rng.uniform(0, 6, 40)
+    check(cases.build(X, np.arange(40) % 20, penalty, share=1e-7, sample_weight=weights))
