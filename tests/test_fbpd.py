@@ -130,6 +130,7 @@ def resting_problem(samples, features, classes, order="C", scalar=np.float64):
     [
         (203, 4, 3, "C"),
         (120, 6, 9, "F"),
+        (101, 16, 26, "C"),
         (270, 5, 30, "C"),
         (2640, 200, 4, "C"),
         (2640, 200, 4, "F"),

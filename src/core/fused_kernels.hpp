@@ -27,6 +27,7 @@ struct Pass {
   double* moved;    // (K + 1) x lanes: Y + σ(scores + margins) less the threshold, and that itself
   double* partial;  // d x K x width: XᵀY, lane by lane
   double* sums;     // K x width: column sums of Y, lane by lane
+  bool adds;        // whether `partial` and `sums` are wanted
 };
 
 template <typename P>
@@ -309,7 +310,7 @@ SPARSVM_INLINE bool block_of_few(const Pass& a) {
     repeat<K>([&](auto k)
                   SPARSVM_INLINE_LAMBDA { store(a.dual + k * lanes + g * width, s[k][g]); });
   });
-  add_gradient<P, K, G>(a, 0, s);
+  if (a.adds) add_gradient<P, K, G>(a, 0, s);
   return true;
 }
 
@@ -326,9 +327,10 @@ SPARSVM_INLINE bool block_if_few(const Pass& a) {
   }
 }
 
-/// partial += XᵀY and sums += 1ᵀY of G times eight samples.
+/// partial += XᵀY and sums += 1ᵀY of G times eight samples, if wanted.
 template <typename P, int G>
 SPARSVM_INLINE void add_block(const Pass& whole) {
+  if (!whole.adds) return;
   for (int h = 0; h < width; h += size<P>) {
     Pass a = whole;
     a.X += h, a.dual += h, a.sums += h, a.partial += h;

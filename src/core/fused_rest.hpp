@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "fused_kernels.hpp"
+#include "fused_listed.hpp"
 
 namespace sparsvm::fused {
 
@@ -16,6 +17,8 @@ namespace sparsvm::fused {
 struct Unit {
   const std::int32_t* label;
   int count;
+  const Listed* listed;  // null if entries are not listed
+  const double* rows;    // theirs if they are
 };
 
 template <typename P>
@@ -110,7 +113,11 @@ SPARSVM_INLINE bool step_unit(const Pass& whole, const Unit& unit, bool asleep, 
     own[l] = whole.dual[own_at(unit, l)];
     whole.dual[own_at(unit, l)] = own[l] - whole.mass[l];
   }
-  add_block<P, 1>(whole);
+  if (unit.listed) {
+    add_unit(*unit.listed, whole.dual, unit.rows, whole.outputs);
+  } else {
+    add_block<P, 1>(whole);
+  }
   for (int l = 0; l < unit.count; ++l) whole.dual[own_at(unit, l)] = own[l];
   return false;
 }

@@ -5,124 +5,13 @@
 #include <numeric>
 #include <utility>
 
-#include "fused_rest.hpp"
+#include "fused_calls.hpp"
 
 namespace sparsvm {
 
 namespace {
 
 static_assert(FusedRows::lanes == fused::lanes);
-
-/// The pass at the block `at`.
-SPARSVM_INLINE fused::Pass at_block(const fused::Pass& all, std::int64_t at) {
-  fused::Pass a = all;
-  const std::int64_t row = at * fused::lanes;
-  a.X += row * all.features;
-  a.lift += row * all.outputs, a.dual += row * all.outputs;
-  a.mass += row, a.threshold += row, a.share += row;
-  return a;
-}
-
-template <typename P, bool project>
-SPARSVM_INLINE void blocks(const fused::Pass& all, std::int64_t samples) {
-  const std::int64_t whole = samples / fused::lanes;
-  for (std::int64_t at = 0; at < whole; ++at) fused::block<P, 3, project>(at_block(all, at));
-  const std::int64_t left = samples - whole * fused::lanes;
-  if (left > 2 * fused::width) {
-    fused::block<P, 3, project>(at_block(all, whole));
-  } else if (left > fused::width) {
-    fused::block<P, 2, project>(at_block(all, whole));
-  } else if (left > 0) {
-    fused::block<P, 1, project>(at_block(all, whole));
-  }
-}
-
-SPARSVM_CLONED void narrow_blocks(const fused::Pass& all, std::int64_t samples, bool project) {
-  project ? blocks<Pack, true>(all, samples) : blocks<Pack, false>(all, samples);
-}
-
-#if defined(SPARSVM_WIDE)
-
-SPARSVM_WIDE void wide_blocks(const fused::Pass& all, std::int64_t samples, bool project) {
-  project ? blocks<WidePack, true>(all, samples) : blocks<WidePack, false>(all, samples);
-}
-
-#endif
-
-bool wide_registers() {
-#if defined(SPARSVM_WIDE)
-  static const bool wide = has_wide();
-  return wide;
-#else
-  return false;
-#endif
-}
-
-void some_blocks(const fused::Pass& all, std::int64_t samples, bool project) {
-#if defined(SPARSVM_WIDE)
-  if (wide_registers()) return wide_blocks(all, samples, project);
-#endif
-  narrow_blocks(all, samples, project);
-}
-
-/// The pass at eight samples; X is that of the first of them.
-fused::Pass at_unit(const fused::Pass& all, std::int64_t unit, const double* X) {
-  constexpr std::int64_t units = fused::lanes / fused::width;
-  fused::Pass a = at_block(all, unit / units);
-  const std::int64_t lane = unit % units * fused::width;
-  a.X = X;
-  a.lift += lane, a.dual += lane, a.mass += lane, a.threshold += lane, a.share += lane;
-  return a;
-}
-
-SPARSVM_CLONED bool narrow_unit(const fused::Pass& a, const fused::Unit& unit, bool asleep,
-                                double* slack) {
-  return fused::step_unit<Pack>(a, unit, asleep, slack);
-}
-
-SPARSVM_CLONED void narrow_slack(const fused::Pass& a, const fused::Unit& unit, double* slack) {
-  fused::look_at_unit<Pack>(a, unit, slack);
-}
-
-#if defined(SPARSVM_WIDE)
-
-SPARSVM_WIDE bool wide_unit(const fused::Pass& a, const fused::Unit& unit, bool asleep,
-                            double* slack) {
-  return fused::step_unit<WidePack>(a, unit, asleep, slack);
-}
-
-SPARSVM_WIDE void wide_slack(const fused::Pass& a, const fused::Unit& unit, double* slack) {
-  fused::look_at_unit<WidePack>(a, unit, slack);
-}
-
-#endif
-
-bool one_unit(const fused::Pass& a, const fused::Unit& unit, bool asleep, double* slack) {
-#if defined(SPARSVM_WIDE)
-  if (wide_registers()) return wide_unit(a, unit, asleep, slack);
-#endif
-  return narrow_unit(a, unit, asleep, slack);
-}
-
-void look_at(const fused::Pass& a, const fused::Unit& unit, double* slack) {
-#if defined(SPARSVM_WIDE)
-  if (wide_registers()) return wide_slack(a, unit, slack);
-#endif
-  narrow_slack(a, unit, slack);
-}
-
-/// squares[k] += Σ_j (now_jk − then_jk)².
-SPARSVM_CLONED void add_squares(const double* __restrict now, const double* __restrict then,
-                                std::int64_t rows, std::int64_t K, double* __restrict squares) {
-  for (std::int64_t j = 0; j < rows; ++j, now += K, then += K) {
-    for (std::int64_t k = 0; k < K; ++k) squares[k] += (now[k] - then[k]) * (now[k] - then[k]);
-  }
-}
-
-SPARSVM_CLONED void add_up(const double* lane, const double* base, std::int64_t count,
-                           double* out) {
-  fused::add_up_lanes(lane, base, count, out);
-}
 
 /// Places by what they bear: first those that move, as they are, then the others, the least first.
 std::vector<std::int64_t> order_of(const std::vector<double>& tolerance, std::int64_t& moving) {
@@ -139,17 +28,9 @@ std::vector<std::int64_t> order_of(const std::vector<double>& tolerance, std::in
 
 }  // namespace
 
-double farthest_class(const Affine& now, const double* reference, double* squares) {
-  const std::int64_t K = now.outputs;
-  std::fill(squares, squares + K, 0.0);
-  add_squares(now.weights, reference, now.features, K, squares);
-  add_squares(now.intercept, reference + now.features * K, 1, K, squares);
-  return std::sqrt(*std::max_element(squares, squares + K));
-}
-
 bool FusedRows::suits(const Design& X, std::int64_t outputs) {
   const std::int64_t weights = X.d() * outputs;
-  if (X.d() > most_features && !wide_registers()) return false;
+  if (X.d() > most_features && !fused::wide_registers()) return false;
   return !X.sparse() && X.d() > 0 && outputs <= most_outputs && weights <= most_weights &&
          (X.n() >= 2 * X.d() || weights <= few_weights);
 }
@@ -167,7 +48,8 @@ FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
       own_gradient_(static_cast<std::size_t>(X.d() * outputs)),
       own_sums_(static_cast<std::size_t>(outputs)), moved_((outputs + 1) * lanes),
       partial_(fused::width * X.d() * outputs), totals_(fused::width * outputs),
-      weights_((X.d() + 1) * outputs), where_(static_cast<std::size_t>(X.d())) {
+      weights_((X.d() + 1) * outputs), rows_(0), by_class_(0),
+      where_(static_cast<std::size_t>(X.d())) {
   const std::int64_t n = X.n();
   std::copy(mass, mass + n, mass_.begin());
   std::iota(place_.begin(), place_.end(), std::int64_t{0});
@@ -200,27 +82,38 @@ fused::Pass FusedRows::all(std::int64_t active, double* dual) {
           where_.data(),     weights_.data(), weights_.data() + features_ * outputs_,
           X_.data(),         lift_.data(),    mass_.data(),
           threshold_.data(), share_.data(),   dual,
-          moved_.data(),     partial_.data(), totals_.data()};
+          moved_.data(),     partial_.data(), totals_.data(),
+          !listed_.rows};
 }
 
 void FusedRows::clear_sums() {
+  if (listed_.rows) return;  // there they are not added to
   std::fill(partial_.data(), partial_.data() + fused::width * features_ * outputs_, 0.0);
   std::fill(totals_.data(), totals_.data() + fused::width * outputs_, 0.0);
 }
 
 void FusedRows::add_up_sums(double* gradient, double* sums) {
-  add_up(partial_.data(), own_gradient_.data(), features_ * outputs_, gradient);
-  add_up(totals_.data(), own_sums_.data(), outputs_, sums);
+  if (listed_.rows) {
+    fused::turn(listed_.sums, listed_.length, own_gradient_.data(), {features_, outputs_},
+                gradient);
+    fused::turn(listed_.sums + features_, listed_.length, own_sums_.data(), {1, outputs_}, sums);
+    return;
+  }
+  fused::add_up(partial_.data(), own_gradient_.data(), features_ * outputs_, gradient);
+  fused::add_up(totals_.data(), own_sums_.data(), outputs_, sums);
 }
 
 void FusedRows::pass(bool project, std::int64_t active, double* dual) {
   for (std::int64_t first = 0; first < moving_; first += at_once_ * lanes) {
     const std::int64_t count = std::min(at_once_ * lanes, moving_ - first);
     if (!keeps_X()) gather(first, std::min(count, samples_ - first));
-    fused::Pass a = at_block(all(active, dual), first / lanes);
+    fused::Pass a = fused::at_block(all(active, dual), first / lanes);
     a.X = X_.data();
-    some_blocks(a, count, project);
+    fused::some_blocks(a, count, project);
   }
+#if defined(SPARSVM_WIDE)
+  if (listed_.rows) fused::sum_listed(listed_, dual, outputs_, (moving_ + 7) / fused::width);
+#endif
 }
 
 /// Calls use(pass, samples) with the unit, gathered if need be.
@@ -235,7 +128,9 @@ void FusedRows::with_unit(std::int64_t unit, const fused::Pass& all, Use use) {
   } else {
     gather(first, count);
   }
-  use(at_unit(all, unit, X), fused::Unit{label_.data() + first, static_cast<int>(count)});
+  use(fused::at_unit(all, unit, X),
+      fused::Unit{label_.data() + first, static_cast<int>(count), listed_.rows ? &listed_ : nullptr,
+                  listed_.rows ? listed_.rows + first * listed_.length : nullptr});
 }
 
 void FusedRows::pass_resting(std::int64_t active, double distance, double* dual) {
@@ -245,7 +140,7 @@ void FusedRows::pass_resting(std::int64_t active, double distance, double* dual)
     with_unit(unit, whole, [&](const fused::Pass& a, const fused::Unit& samples) {
       double slack[fused::width];
       std::fill(slack, slack + fused::width, -1.0);
-      const bool rests = one_unit(a, samples, resting_.asleep(unit), slack);
+      const bool rests = fused::one_unit(a, samples, resting_.asleep(unit), slack);
       resting_.look(unit, rests, least_tolerance(unit * fused::width, samples.count, slack),
                     distance);
     });
@@ -262,21 +157,10 @@ double FusedRows::least_tolerance(std::int64_t first, int count, const double* s
 }
 
 std::int64_t FusedRows::load_weights(const Affine& now, double factor) {
-  std::int64_t active = 0;
-  for (std::int64_t j = 0; j < features_; ++j) {
-    const double* w = now.weights + j * outputs_;
-    double* to = weights_.data() + active * outputs_;
-    bool used = false;
-    for (std::int64_t k = 0; k < outputs_; ++k) {
-      used |= w[k] != 0.0;
-      to[k] = factor * w[k];
-    }
-    where_[static_cast<std::size_t>(active)] = j * lanes;
-    active += used;
-  }
   double* b = weights_.data() + features_ * outputs_;
   for (std::int64_t k = 0; k < outputs_; ++k) b[k] = factor * now.intercept[k];
-  return active;
+  return fused::load_rows(now.weights, {features_, outputs_}, factor, weights_.data(),
+                          where_.data());
 }
 
 void FusedRows::step(const double* weights, const double* intercept, double factor, double* dual,
@@ -295,6 +179,7 @@ void FusedRows::step(const double* weights, const double* intercept, double fact
 
 void FusedRows::gradient(double* dual, double* gradient, double* sums) {
   resting_.clear();
+  listed_ = {};
   moving_ = samples_;
   find_base();
   clear_sums();
@@ -332,7 +217,7 @@ std::vector<double> FusedRows::find_tolerances(std::int64_t active, double* dual
   for (std::int64_t first = 0; first < samples_; first += fused::width) {
     with_unit(first / fused::width, whole, [&](const fused::Pass& a, const fused::Unit& unit) {
       double slack[fused::width];
-      look_at(a, unit, slack);
+      fused::look_at(a, unit, slack);
       for (int l = 0; l < unit.count; ++l) {
         double square = 1.0;
         for (std::int64_t j = 0; j < features_; ++j)
@@ -369,7 +254,34 @@ void FusedRows::arrange(const double* weights, const double* intercept, double f
     }
   }
   resting_.set(moving_ / width, std::move(allowed), now);
+  choose_sums(dual);
   find_base();
+}
+
+/// Lists the entries of Y if those of the moving samples are few enough for it to pay, by about the
+/// cycles that either way takes.
+void FusedRows::choose_sums(const double* dual) {
+  listed_ = {};
+  if (!keeps_X() || !fused::wide_registers()) return;
+  std::int64_t count = 0;
+  for (std::int64_t p = 0; p < moving_; ++p) {
+    for (std::int64_t k = 0; k < outputs_; ++k) count += dual[position(p, k, outputs_)] != 0.0;
+  }
+  const std::int64_t length = fused::Listed::length_for(features_);
+  const std::int64_t packs = outputs_ * moving_ / fused::width;
+  const std::int64_t each = 2 * count * (2 + length / 8) + 5 * packs + 40 * outputs_;
+  const std::int64_t all_of_them = 2 * packs * (features_ + 1) + 6 * features_ * outputs_;
+  if (each > all_of_them) return;
+  rows_ = Workspace(blocks_ * lanes * length);
+  std::fill(rows_.data(), rows_.data() + blocks_ * lanes * length, 0.0);
+  for (std::int64_t p = 0; p < samples_; ++p) {
+    double* row = rows_.data() + p * length;
+    for (std::int64_t j = 0; j < features_; ++j) row[j] = X_.data()[position(p, j, features_)];
+    row[features_] = 1.0;
+  }
+  by_class_ = Workspace(outputs_ * length);
+  places_.resize(static_cast<std::size_t>(blocks_ * lanes + 16));
+  listed_ = {length, rows_.data(), by_class_.data(), places_.data()};
 }
 
 void FusedRows::move_places(const std::vector<std::int64_t>& from, double* dual, double* along) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "design.hpp"
+#include "fused_listed.hpp"
 #include "resting_units.hpp"
 
 namespace sparsvm {
@@ -77,6 +78,7 @@ class FusedRows {
   void clear_sums();
   void add_up_sums(double* gradient, double* sums);
   void find_base();
+  void choose_sums(const double* dual);
   void pass(bool project, std::int64_t active, double* dual);
   void pass_resting(std::int64_t active, double distance, double* dual);
   template <typename Use>
@@ -100,6 +102,9 @@ class FusedRows {
   std::vector<std::int64_t> place_, sample_;     // of a sample, and which one is there
   std::vector<double> own_gradient_, own_sums_;  // of the moving samples
   Workspace moved_, partial_, totals_, weights_;
+  Workspace rows_, by_class_;  // see fused::Listed
+  std::vector<std::int32_t> places_;
+  fused::Listed listed_;
   std::vector<std::int64_t> where_;
   RestingUnits resting_;
 };

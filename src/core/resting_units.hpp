@@ -18,9 +18,8 @@ struct Affine {
   std::int64_t features, outputs;
 };
 
-/// max_k ‖(w_k, b_k) − those in `reference`‖, which has the intercepts in its last row. `squares` is
-/// room for K.
-double farthest_class(const Affine& now, const double* reference, double* squares);
+/// max_k ‖(w_k, b_k) − those in `reference`‖, which has the intercepts in its last row.
+double farthest_class(const Affine& now, const double* reference);
 
 /// Units of samples that came to rest, by their number.
 class RestingUnits {
@@ -41,7 +40,7 @@ class RestingUnits {
   std::int64_t first() const { return first_; }
   std::int64_t end() const { return first_ + static_cast<std::int64_t>(allowed_.size()); }
   double distance(const Affine& now) {
-    return any() ? farthest_class(now, reference_.data(), squares_.data()) : 0.0;
+    return any() ? farthest_class(now, reference_.data()) : 0.0;
   }
 
   bool asleep(std::int64_t unit) const { return !awake_[at(unit)]; }
@@ -74,11 +73,10 @@ class RestingUnits {
   void refer_to(const Affine& now) {
     reference_.assign(now.weights, now.weights + now.features * now.outputs);
     reference_.insert(reference_.end(), now.intercept, now.intercept + now.outputs);
-    squares_.resize(static_cast<std::size_t>(now.outputs));
   }
 
   std::int64_t first_ = 0, count_ = 0;
-  std::vector<double> allowed_, reference_, squares_;
+  std::vector<double> allowed_, reference_;
   std::vector<char> awake_, looked_;
 };
 
