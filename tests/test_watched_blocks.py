@@ -95,7 +95,7 @@ def test_finds_every_near_block(name, outputs, storage):
     assert [near for near, _ in found] == expected
     assert any(expected)
     # Some steps go without the other blocks, the first one not.
-    some = [only_some for _, only_some in found]
+    some = [priced < D for _, priced in found]
     assert not some[0] and sum(some) >= STEPS // 3
 
 
@@ -107,8 +107,32 @@ def test_a_long_move_brings_all_up_to_date():
     moves = np.concatenate([moves, -0.5 * moves[:3]])
     found = near_blocks(X, moves, terms)
     assert [near for near, _ in found] == reference(X, moves, terms)
-    some = [only_some for _, only_some in found]
-    assert some[STEPS - 1] and not some[STEPS]
+    assert found[STEPS - 1][1] < D and found[STEPS][1] == D
+
+
+@pytest.mark.parametrize("storage", ["C", "csc"])
+@pytest.mark.parametrize("outputs", [1, 3, 6])
+@pytest.mark.parametrize("name", ["l1", "l1/l2 blocks", "l1/linf rows", "sparse_group"])
+def test_blocks_that_join_later_are_not_missed(name, outputs, storage):
+    # Short steps that lead ever farther away, and now and then a long one.
+    rng = np.random.default_rng(len(name) + outputs)
+    X = rng.standard_normal((N, D)) * rng.uniform(0.02, 1.0, D) ** 2
+    terms = PENALTIES[name]().resolve(D, outputs, None)
+    way = rng.standard_normal((outputs, N))
+    moves = way + 0.3 * rng.standard_normal((24, outputs, N))
+    moves[12] += 8.0 * rng.standard_normal((outputs, N))
+    moves[19:] *= -1.0
+    moves[18] += 8.0 * rng.standard_normal((outputs, N))
+    largest = max(norms_of(X, Y, terms).max() for Y in np.cumsum(moves, axis=0))
+    moves *= 1.1 / largest
+    found = near_blocks(X, moves, terms, STORAGES[storage])
+    expected = reference(X, moves, terms)
+    assert [near for near, _ in found] == expected
+    assert any(expected)
+    priced = np.array([count for _, count in found])
+    some = priced < D
+    assert np.any(some[1:] & some[:-1] & (priced[1:] > priced[:-1]))
+    assert np.any(some[:-1] & ~some[1:])
 
 
 def test_sizes_are_checked():

@@ -180,10 +180,9 @@ nb::list near_blocks(
     watched.price(Y.data(), move, 1.0, G.data(), dG.data());
     std::vector<std::int64_t> near;
     watched.scan(G.data(), dG.data(), 1.0, theta, [&](std::int64_t b) { near.push_back(b); });
-    out.append(nb::make_tuple(nb::cast(near), watched.active()));
+    out.append(nb::make_tuple(nb::cast(near), watched.n_priced()));
     for (std::size_t a = 0; a < Y.size(); ++a) Y[a] += move[a];
     watched.advance(1.0, dG.data(), G.data());
-    watched.choose(G.data(), Y.data(), move, 1.0);
   }
   return out;
 }
@@ -205,7 +204,7 @@ void bind_interior_point(nb::module_& m) {
         nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"),
         nb::arg("omega"), nb::arg("column_norms"), nb::arg("theta"),
         "For every move (outputs x n) of a dual point that starts at zero, the blocks of the "
-        "penalty whose dual norm is beyond theta after it, and whether only some were priced.");
+        "penalty whose dual norm is beyond theta after it, and how many features were priced.");
 }
 
 }  // namespace sparsvm

@@ -114,10 +114,10 @@ class DenseDesign final : public Design {
   }
 
   void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
-                        int32_t* places) const override {
+                        int32_t* /*places*/) const override {
     if constexpr (!ColumnMajor)
       if (K <= kFewOutputs) return transposed_product(rows_in_place(), first, last, Y, K, G);
-    Design::transposed_range(first, last, Y, K, G, places);
+    multiply_transposed(row_map(), {nullptr, last - first, first}, Y, K, G);
   }
 
   void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
@@ -199,11 +199,11 @@ class DenseDesign final : public Design {
     }
   }
 
-  /// A list of features, or the first `count` of them if null.
+  /// A list of features, or `count` of them from `first` on if null.
   struct Columns {
     const int32_t* list;
-    int64_t count;
-    int64_t operator[](int64_t k) const { return list ? list[k] : k; }
+    int64_t count, first = 0;
+    int64_t operator[](int64_t k) const { return list ? list[k] : first + k; }
   };
 
   /// A gathered block: rows x columns, in the order of the storage.
@@ -240,7 +240,8 @@ class DenseDesign final : public Design {
       const int32_t* list = columns.list + k0;
       for (int64_t k = 0; k < count; ++k) out[k] = static_cast<double>(source[list[k]]);
     } else {
-      for (int64_t k = 0; k < count; ++k) out[k] = static_cast<double>(source[k0 + k]);
+      source += columns.first + k0;
+      for (int64_t k = 0; k < count; ++k) out[k] = static_cast<double>(source[k]);
     }
     if (center_.empty()) return;
     for (int64_t k = 0; k < count; ++k) {

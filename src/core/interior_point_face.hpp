@@ -324,7 +324,7 @@ class InteriorPoint::Face {
   // The largest dual norm of all blocks, at least one, and in outside_ the blocks beyond that are not in
   // the working set.
   double price_all() {
-    std::vector<double> all(Y_.size()), norms;
+    std::vector<double> all(Y_.size());
     for (int k = 0; k < o_.K_; ++k) {
       // Exact where Y - lambda would cancel.
       o_.signed_column(Y_, k, o_.signed_);
@@ -332,14 +332,12 @@ class InteriorPoint::Face {
       for (int i = 0; i < o_.n_; ++i) all[static_cast<std::size_t>(i) * o_.K_ + k] = o_.signed_[i];
     }
     o_.price(all.data());
-    o_.layout_.norm_bounds(o_.dG_.data(), norms);
     double largest = 1.0;
     outside_.clear();
-    for (std::size_t b = 0; b < norms.size(); ++b) {
-      if (!(norms[b] <= largest)) largest = norms[b];
-      if (norms[b] > 1.0 + kOutside && !(o_.in_set_[b] & kInside))
-        outside_.push_back(static_cast<std::int64_t>(b));
-    }
+    o_.layout_.norm_bounds(o_.dG_.data(), [&](std::int64_t b, double norm) {
+      if (!(norm <= largest)) largest = norm;
+      if (norm > 1.0 + kOutside && !(o_.in_set_[b] & kInside)) outside_.push_back(b);
+    });
     return largest;
   }
 

@@ -115,13 +115,10 @@ inline void InteriorPoint::warm_free_coefficients() {
 inline double InteriorPoint::feasible_fraction(double cap) {
   if (quadratic_) return cap;
   double eps = cap;
-  std::vector<double> g(layout_.largest_block()), norms;
-  // Without a tilt G is zero, and few blocks need more than a look at their dual norms.
-  if (!t_.tilt) layout_.norm_bounds(dG_.data(), norms);
-  for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
-    if (!t_.tilt && eps * norms[b] < 0.949) continue;
+  std::vector<double> g(layout_.largest_block());
+  const auto reduce = [&](std::int64_t b) {
     const std::int64_t size = layout_.values(b, G_.data(), nullptr, 0.0, g.data());
-    if (size == 0 || layout_.shape.exceeds(g.data(), size, 0.9)) continue;
+    if (size == 0 || layout_.shape.exceeds(g.data(), size, 0.9)) return;
     while (eps > 0.0) {
       layout_.values(b, G_.data(), dG_.data(), eps, g.data());
       if (!layout_.shape.exceeds(g.data(), size, 0.95)) break;
@@ -129,7 +126,13 @@ inline double InteriorPoint::feasible_fraction(double cap) {
       eps = t_.tilt ? 0.5 * eps
                     : std::min(0.999 * eps, eps * 0.949 / layout_.shape.dual_norm(g.data(), size));
     }
-  }
+  };
+  if (t_.tilt)
+    for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) reduce(b);
+  else  // G is zero, and few blocks need more than a look at their dual norms.
+    layout_.norm_bounds(dG_.data(), [&](std::int64_t b, double norm) {
+      if (!(eps * norm < 0.949)) reduce(b);
+    });
   return eps;
 }
 

@@ -320,8 +320,6 @@ inline bool InteriorPoint::iterate(int it) {
     if (dense_.primal - best_dual_ < kSettling * magnitude(dense_.primal) && !blocked_)
       remove_idle();
     add_blocks(entering);
-    const std::size_t first = ck(shift_class_);
-    watched_.choose(G_.data(), Y_.data() + first, dir_.y.data() + first, ad);
   }
   return true;
 }

@@ -13,8 +13,6 @@ inline void InteriorPoint::open_working_set() {
   // their number hardly fell.
   const std::int64_t opening =
       std::max<std::int64_t>(10, n_ / width) * (layout_.joint ? 1 : outputs_);
-  std::vector<double> norms;
-  layout_.dual_norms(G_.data(), norms);
   // The best so far, cut back to as many as are wanted whenever they are some times that.
   std::vector<std::pair<double, std::int64_t>> ranked;
   double least = -1.0;
@@ -28,14 +26,14 @@ inline void InteriorPoint::open_working_set() {
     ranked.resize(static_cast<std::size_t>(wanted));
   };
   std::vector<std::int64_t> forced;
-  for (std::int64_t b = 0; b < layout_.n_blocks(); ++b) {
-    if (norms[b] >= 0.95 || (t_.start_weights && starts_nonzero(b))) {
+  layout_.norms(G_.data(), [&](std::int64_t b, double norm) {
+    if (norm >= 0.95 || (t_.start_weights && starts_nonzero(b))) {
       if (layout_.block_size(b) > 0) forced.push_back(b);
-    } else if (norms[b] > least && layout_.block_size(b) > 0) {
-      ranked.emplace_back(norms[b], b);
+    } else if (norm > least && layout_.block_size(b) > 0) {
+      ranked.emplace_back(norm, b);
       if (static_cast<std::int64_t>(ranked.size()) >= 4 * opening) cut();
     }
-  }
+  });
   cut();
   for (const auto& entry : ranked) forced.push_back(entry.second);
   std::sort(forced.begin(), forced.end());
@@ -106,17 +104,18 @@ inline void InteriorPoint::add_blocks(const std::vector<std::int64_t>& list, boo
 
 // Adds blocks between two steps, where G may be late (watched_blocks.hpp).
 inline void InteriorPoint::add_blocks_now(const std::vector<std::int64_t>& list) {
-  const std::vector<double> kept = G_;
+  std::vector<std::pair<std::size_t, double>> kept;
   std::vector<double> x(n_);
   for (const std::int64_t b : list)
     layout_.coordinates(b, [&](std::int32_t j, std::int32_t o) {
       t_.design.gather_columns(&j, 1, x.data());
       signed_column(Y_, o + shift_class_, signed_);
       const std::size_t a = static_cast<std::size_t>(j) * outputs_ + o;
+      kept.emplace_back(a, G_[a]);
       G_[a] = dot(n_, x.data(), signed_.data()) - (t_.tilt ? t_.tilt[a] : 0.0);
     });
   add_blocks(list);
-  G_ = kept;
+  for (const auto& [a, g] : kept) G_[a] = g;
 }
 
 // Sums of Y~ over the samples, per output. They are zero at the end but not where a warm start

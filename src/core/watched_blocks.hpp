@@ -8,8 +8,9 @@
 // with |move| the largest |dY_k| for blocks of one class each, and for joint blocks the Euclidean
 // norm (l1/linf: the sum) of all |dY_k|. Only the blocks that may come near within some radius are
 // watched: their columns are gathered once and priced in every step, and no other block needs a look
-// until the dual point has moved farther than that. Steps shrink towards the end, so that the last
-// half of them prices an eighth of the features or less.
+// until the dual point has moved farther than that. Then those that may come near a little farther out
+// are brought up to date and watched as well, and only where these are too many all are priced again.
+// Steps shrink towards the end, so that the last half of them prices a small part of the features.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "blas.hpp"
+#include "dense_products.hpp"
 #include "design.hpp"
 #include "penalty_layout.hpp"
 
@@ -35,22 +37,19 @@ class WatchedBlocks {
   // Blocks are near from this dual norm on; scan() takes no lower one.
   static constexpr double kNear = 0.9;
 
-  // Whether some blocks are not priced.
-  bool active() const { return active_; }
+  // How many features were priced last, at most.
+  std::int64_t n_priced() const {
+    return active_ ? static_cast<std::int64_t>(features_.size()) : d_;
+  }
 
   // dG (d x outputs) of a direction from Y (n x outputs, class-major, both) for a step of at most
   // this length: of the watched features where no other block can come near within it, of all
-  // otherwise, and then G of those that were not watched is brought up to date.
+  // otherwise. G of the features priced is brought up to date where it was not.
   void price(const double* Y, const double* direction, double step, double* G, double* dG) {
-    if (covers(Y, direction, step)) return price_watched(direction, dG);
+    if (covers(Y, direction, step, G)) return price_watched(direction, dG);
     if (active_) {
-      moved_.resize(reference_.size());
-      for (std::size_t a = 0; a < moved_.size(); ++a) moved_[a] = Y[a] - reference_[a];
-      price_all(moved_.data(), dG);
-      for (std::int64_t j = 0; j < d_; ++j)
-        for (std::int64_t a = j * outputs_; a < (j + 1) * outputs_ && !is_watched_[j]; ++a)
-          G[a] += dG[a];
       active_ = false;
+      return price_late(Y, direction, G, dG);
     }
     price_all(direction, dG);
   }
@@ -66,29 +65,14 @@ class WatchedBlocks {
     }
   }
 
-  // After a step of this direction to Y, where the prices are G: watches as many blocks as the
-  // share of the features allows, if that will do for another step.
-  void choose(const double* G, const double* Y, const double* direction, double step) {
-    if (active_) return;
-    const double length = distance(Y, Y, direction, step);
-    if (!(length < tried_)) return;
-    if (inverse_reach_.empty()) measure();
-    const double radius = affordable_radius(G, length);
-    tried_ = radius > 0.0 ? std::numeric_limits<double>::infinity() : length;
-    if (!(radius > 0.0) || !find_rooms(G)) return;
-    radius_ = radius;
-    reference_.assign(Y, Y + n_ * outputs_);
-    watch();
-    active_ = true;
-  }
-
   // As PenaltyLayout::scan, where theta is at least kNear.
   template <class Visit>
   void scan(const double* G, const double* dG, double step, double theta, Visit visit) const {
     if (!active_) return layout_.scan(G, dG, step, theta, visit);
     std::vector<double> g(static_cast<std::size_t>(layout_.largest_block()));
     for (const std::int64_t group : groups_)
-      for (std::int64_t b = group * per_group(); b < (group + 1) * per_group(); ++b) {
+      for (std::int64_t b = group * layout_.per_group(); b < (group + 1) * layout_.per_group();
+           ++b) {
         const std::int64_t size = layout_.values(b, G, dG, step, g.data());
         if (layout_.shape.exceeds(g.data(), size, theta)) visit(b);
       }
@@ -114,11 +98,27 @@ class WatchedBlocks {
     return layout_.shape.kind == BlockKind::maximum ? sum : std::sqrt(squares);
   }
 
-  // May the dual point go from Y a step along the direction without pricing the other blocks? Along
-  // the way it is nowhere farther from where these were priced than at its ends.
-  bool covers(const double* Y, const double* direction, double step) const {
-    return active_ && distance(Y, reference_.data(), direction, 0.0) <= radius_ &&
-           distance(Y, reference_.data(), direction, step) <= radius_;
+  // May the dual point go from Y a step along the direction without pricing other blocks than are, or
+  // now become, watched? Along the way it is nowhere farther from where these were priced than at its
+  // ends.
+  bool covers(const double* Y, const double* direction, double step, double* G) {
+    if (active_) {
+      const double way = larger(distance(Y, reference_.data(), direction, 0.0),
+                                distance(Y, reference_.data(), direction, step));
+      return way <= radius_ || watch(kFarther * way, Y, G);
+    }
+    const double radius = kFarther * distance(Y, Y, direction, step);
+    if (!(radius < tried_)) return false;
+    if (inverse_reach_.empty()) measure();
+    tried_ = radius;
+    if (!affordable(G, radius) || !find_rooms(G)) return false;
+    reference_.assign(Y, Y + n_ * outputs_);
+    radius_ = -std::numeric_limits<double>::infinity();
+    groups_.clear();
+    features_.clear();
+    active_ = watch(radius, Y, G);
+    if (active_) tried_ = std::numeric_limits<double>::infinity();
+    return active_;
   }
 
   const double* sample_major(const double* direction) {
@@ -132,29 +132,80 @@ class WatchedBlocks {
     design_.transposed(sample_major(direction), outputs_, dG);
   }
 
-  void price_watched(const double* direction, double* dG) {
-    const auto m = static_cast<std::int64_t>(features_.size());
-    if (m == 0) return;
-    prices_.resize(static_cast<std::size_t>(m) * outputs_);
-    if (design_.sparse()) {
-      design_.transposed_subset(features_.data(), m, sample_major(direction), outputs_,
-                                prices_.data());
+  // As price_all, and G of the features that were not watched is brought up to date.
+  void price_late(const double* Y, const double* direction, double* G, double* dG) {
+    moved_.resize(reference_.size());
+    for (std::size_t a = 0; a < moved_.size(); ++a) moved_[a] = Y[a] - reference_[a];
+    copy_watched(G, prices_);
+    if (design_.sparse() || 2 * outputs_ > kFewOutputs) {
+      price_all(moved_.data(), dG);
+      for (std::int64_t a = 0; a < d_ * outputs_; ++a) G[a] += dG[a];
+      price_all(direction, dG);
     } else {
-      const auto n = static_cast<int>(n_);
-      gemm('T', 'N', outputs_, static_cast<int>(m), n, 1.0, direction, n, columns_.data(), n, 0.0,
-           prices_.data(), outputs_);
+      price_both(direction, G, dG);
     }
-    for (std::int64_t c = 0; c < m; ++c)
+    for (std::size_t c = 0; c < features_.size(); ++c)
+      std::copy_n(prices_.data() + c * outputs_, outputs_,
+                  G + std::int64_t{features_[c]} * outputs_);
+  }
+
+  // G += X' moved and dG = X' direction in one pass over the data.
+  void price_both(const double* direction, double* G, double* dG) {
+    const std::int64_t K = outputs_, wide = std::min(d_, kPiece);
+    std::vector<double> both(static_cast<std::size_t>(n_ * 2 * K)),
+        piece(static_cast<std::size_t>(wide * 2 * K));
+    for (std::int64_t i = 0; i < n_; ++i)
+      for (std::int64_t o = 0; o < K; ++o) {
+        both[(2 * i) * K + o] = moved_[o * n_ + i];
+        both[(2 * i + 1) * K + o] = direction[o * n_ + i];
+      }
+    for (std::int64_t first = 0; first < d_; first += wide) {
+      const std::int64_t last = std::min(first + wide, d_);
+      design_.transposed_range(first, last, both.data(), 2 * K, piece.data());
+      const double* from = piece.data();
+      for (std::int64_t j = first; j < last; ++j, from += 2 * K)
+        for (std::int64_t o = 0; o < K; ++o) {
+          G[j * K + o] += from[o];
+          dG[j * K + o] = from[K + o];
+        }
+    }
+  }
+
+  void copy_watched(const double* G, std::vector<double>& out) const {
+    out.resize(features_.size() * static_cast<std::size_t>(outputs_));
+    for (std::size_t c = 0; c < features_.size(); ++c)
+      std::copy_n(G + std::int64_t{features_[c]} * outputs_, outputs_, out.data() + c * outputs_);
+  }
+
+  void price_watched(const double* direction, double* dG) {
+    product(0, direction);
+    for (std::size_t c = 0; c < features_.size(); ++c)
       std::copy_n(prices_.data() + c * outputs_, outputs_,
                   dG + std::int64_t{features_[c]} * outputs_);
   }
 
-  static constexpr int kShare = 8;  // of the features, about one in so many may be watched
+  // prices_ = X' direction for the watched features from number `first` on.
+  void product(std::size_t first, const double* direction) {
+    const auto m = static_cast<std::int64_t>(features_.size() - first);
+    prices_.resize(static_cast<std::size_t>(m) * outputs_);
+    if (m == 0) return;
+    if (design_.sparse()) {
+      design_.transposed_subset(features_.data() + first, m, sample_major(direction), outputs_,
+                                prices_.data());
+    } else {
+      const auto n = static_cast<int>(n_);
+      gemm('T', 'N', outputs_, static_cast<int>(m), n, 1.0, direction, n,
+           columns_.data() + first * n_, n, 0.0, prices_.data(), outputs_);
+    }
+  }
+
+  // Of the features, at most one in so many is watched: of data beyond the caches fewer, as columns
+  // gathered from all over them take several times as long as the same entries in a row.
+  std::int64_t share() const { return n_ * d_ > kCached ? 16 : 8; }
+  static constexpr std::int64_t kCached = std::int64_t{1} << 20;
   static constexpr std::int64_t kSample = 512;  // features, about
-  // Radii tried, in lengths of the last step. Those to come are together about as long as it is.
-  static constexpr int kRadii = 3;
-  static constexpr double kLargest = 4.0;
-  static double radius_of(int r) { return kLargest / static_cast<double>(1 << r); }
+  static constexpr std::int64_t kPiece = 2048;  // features priced at a time
+  static constexpr double kFarther = 1.25;      // than the way of a step blocks are looked for
 
   const Design& design_;
   const PenaltyLayout& layout_;
@@ -163,13 +214,9 @@ class WatchedBlocks {
   const double* norms_;
   bool active_ = false;
   double radius_ = 0.0, tried_ = std::numeric_limits<double>::infinity();
-  std::vector<double> inverse_reach_, block_norms_, room_, reference_, columns_, prices_,
-      sample_major_, moved_;
+  std::vector<double> inverse_reach_, room_, reference_, columns_, prices_, sample_major_, moved_;
   std::vector<std::int64_t> groups_;
   std::vector<std::int32_t> features_;
-  std::vector<char> is_watched_;
-
-  int per_group() const { return layout_.joint ? 1 : outputs_; }
 
   // inverse_reach_ = 1 / L of every group.
   void measure() {
@@ -177,11 +224,11 @@ class WatchedBlocks {
     inverse_reach_.resize(static_cast<std::size_t>(layout_.n_groups()));
     for (std::int64_t group = 0; group < layout_.n_groups(); ++group) {
       double sum = 0.0, squares = 0.0;
-      for (const std::int32_t j : layout_.features(group)) {
+      layout_.features(group, [&](std::int32_t j) {
         const double c = norms_[j] * layout_.inv_omega[j];
         sum += c;
         squares += c * c;
-      }
+      });
       // l1 |w|_1 + l2 |w|_2 >= (l1 + l2) |w|_2, and the other way round for the dual norms.
       const double reach =
           shape.kind == BlockKind::maximum ? sum : std::sqrt(squares) / (shape.l1 + shape.l2);
@@ -194,63 +241,69 @@ class WatchedBlocks {
     return (kNear - norm) * inverse_reach_[group];
   }
 
-  // The farthest of the radii for which a sample of the groups says that few are to be watched,
-  // zero if there is none. Most early steps are too long for any, which should cost little.
-  double affordable_radius(const double* G, double length) const {
+  // Whether a sample of the groups says that few are to be watched. Most early steps are too long for
+  // that, which should cost little.
+  bool affordable(const double* G, double radius) const {
     const std::int64_t groups = layout_.n_groups();
     const std::int64_t stride = std::max<std::int64_t>(1, d_ / kSample);
     std::vector<double> g(static_cast<std::size_t>(layout_.largest_block()));
-    std::int64_t counts[kRadii] = {}, all = 0;
+    std::int64_t count = 0, all = 0;
     for (std::int64_t group = 0; group < groups; group += stride) {
-      const auto width = static_cast<std::int64_t>(layout_.features(group).size());
       double largest = 0.0;
-      for (std::int64_t b = group * per_group(); b < (group + 1) * per_group(); ++b) {
+      for (std::int64_t b = group * layout_.per_group(); b < (group + 1) * layout_.per_group();
+           ++b) {
         const std::int64_t size = layout_.values(b, G, nullptr, 0.0, g.data());
         largest = std::max(largest, layout_.shape.norm_bound(g.data(), size));
       }
-      all += width;
-      for (int r = 0; r < kRadii; ++r)
-        counts[r] += room(group, largest) >= radius_of(r) * length ? 0 : width;
+      all += layout_.n_features(group);
+      if (!(room(group, largest) >= radius)) count += layout_.n_features(group);
     }
-    for (int r = 0; r < kRadii; ++r)
-      if (kShare * counts[r] <= all) return radius_of(r) * length;
-    return 0.0;
+    return share() * count <= all;
   }
 
   // room_ = how far until a block of the group may be near; false if prices are not finite.
   bool find_rooms(const double* G) {
-    layout_.norm_bounds(G, block_norms_);
-    const std::int64_t groups = layout_.n_groups(), blocks = per_group();
-    room_.resize(static_cast<std::size_t>(groups));
+    room_.assign(static_cast<std::size_t>(layout_.n_groups()), 0.0);
     double total = 0.0;
-    for (std::int64_t group = 0; group < groups; ++group) {
-      double largest = 0.0;
-      for (std::int64_t b = group * blocks; b < (group + 1) * blocks; ++b) {
-        largest = std::max(largest, block_norms_[b]);
-        total += block_norms_[b];
-      }
-      room_[group] = room(group, largest);
-    }
+    layout_.norm_bounds(G, [&](std::int64_t b, double norm) {
+      double& largest = room_[layout_.group_of(b)];
+      largest = std::max(largest, norm);
+      total += norm;
+    });
+    for (std::int64_t group = 0; group < layout_.n_groups(); ++group)
+      room_[group] = room(group, room_[group]);
     return std::isfinite(total);
   }
 
-  void watch() {
-    for (const std::int32_t j : features_) is_watched_[j] = 0;
-    is_watched_.resize(static_cast<std::size_t>(d_), 0);
-    groups_.clear();
-    features_.clear();
-    for (std::int64_t group = 0; group < layout_.n_groups(); ++group) {
-      if (room_[group] >= radius_) continue;
-      groups_.push_back(group);
-      for (const std::int32_t j : layout_.features(group)) {
-        is_watched_[j] = 1;
-        features_.push_back(j);
+  // Watches all blocks that may come near within the radius; false if they are too many.
+  bool watch(double radius, const double* Y, double* G) {
+    std::int64_t count = 0;
+    for (std::int64_t group = 0; group < layout_.n_groups(); ++group)
+      if (!(room_[group] >= radius)) count += layout_.n_features(group);
+    if (share() * count > d_) return false;
+    const std::size_t first = features_.size(), old = groups_.size();
+    for (std::int64_t group = 0; group < layout_.n_groups(); ++group)
+      if (!(room_[group] >= radius) && room_[group] >= radius_) {
+        groups_.push_back(group);
+        layout_.features(group, [&](std::int32_t j) { features_.push_back(j); });
       }
+    std::inplace_merge(groups_.begin(), groups_.begin() + static_cast<std::ptrdiff_t>(old),
+                       groups_.end());
+    radius_ = radius;
+    const std::size_t fresh = features_.size() - first;
+    if (!design_.sparse()) {
+      columns_.resize(features_.size() * static_cast<std::size_t>(n_));
+      design_.gather_columns(features_.data() + first, static_cast<std::int64_t>(fresh),
+                             columns_.data() + first * n_);
     }
-    if (design_.sparse()) return;
-    columns_.resize(features_.size() * static_cast<std::size_t>(n_));
-    design_.gather_columns(features_.data(), static_cast<std::int64_t>(features_.size()),
-                           columns_.data());
+    if (!active_) return true;  // all have just been priced
+    moved_.resize(reference_.size());
+    for (std::size_t a = 0; a < moved_.size(); ++a) moved_[a] = Y[a] - reference_[a];
+    product(first, moved_.data());
+    for (std::size_t c = 0; c < fresh; ++c)
+      for (int o = 0; o < outputs_; ++o)
+        G[std::int64_t{features_[first + c]} * outputs_ + o] += prices_[c * outputs_ + o];
+    return true;
   }
 };
 
