@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hinge_cases as cases
-from sparsvm.penalties import L1, SparseGroup
+from sparsvm.penalties import L1, GroupL2, SparseGroup
 from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
@@ -32,3 +32,11 @@ def test_a_corner_of_the_dual_is_no_place_to_start(penalty, columns, seed):
     X = rng.standard_normal((40, len(columns))) * columns
     weights = 10.0 ** rng.uniform(0, 6, 40)
     check(cases.build(X, np.arange(40) % 20, penalty, share=1e-7, sample_weight=weights))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_weights_that_are_all_but_free_keep_their_digits(seed):
+    # Scores of 1e4 margins at a sample far away: eliminated weights left residuals of one margin.
+    X = np.random.default_rng(seed).standard_normal((40, 4))
+    X[0] *= 1e4
+    check(cases.build(X, np.arange(40) % 20, GroupL2(per_class=True), share=5e-7))

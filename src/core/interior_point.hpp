@@ -159,6 +159,9 @@ class InteriorPoint {
   // On the central path D of a coordinate is (how far its weight may move)^2 / mu. Where that moves
   // the scores by the root of this many margins it is an unknown of its own.
   static constexpr double kOpen = 1e6;
+  // Where all columns are alike, so many times as much, and that many times less whenever the solves
+  // have lost their digits.
+  static constexpr double kFree = 1e6, kFreer = 1e-3;
   static constexpr double kNearly = 100.0;  // tolerances from the end, where zeros are refitted
   static constexpr double kDoubtful =
       4.0;  // threshold for these zeros: what is lost by them is made up
@@ -212,7 +215,8 @@ class InteriorPoint {
   std::int64_t assembled_ = 0;  // of the first coordinates, that the Newton system knows
   int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
   double last_gap_ = std::numeric_limits<double>::infinity(), next_face_gap_ = last_gap_;
-  double solve_residual_ = 0.0;
+  double solve_residual_ = 0.0, free_ = kFree;
+  double last_residual_ = std::numeric_limits<double>::infinity();  // of the primal, at progress
 
   // The best primal points met, as they are and with inactive coordinates at exact zero.
   struct Candidate {
@@ -315,6 +319,7 @@ class InteriorPoint {
   void restore_open(int open_before);
   void damp_free_coefficients();
   void assemble();
+  bool open_more();
   bool iterate(int it);
   void advance(double ap, double ad);
 

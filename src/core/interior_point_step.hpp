@@ -162,6 +162,7 @@ inline bool InteriorPoint::predict() {
         best_level = system_.regularisation;
       }
     }
+    if (open_more()) continue;
     if (system_.be_more_accurate()) {
       assemble();
       continue;
@@ -209,12 +210,24 @@ inline void InteriorPoint::damp_free_coefficients() {
 
 inline void InteriorPoint::assemble() {
   const int open_before = system_.n_open();
-  if (open_) system_.open_coordinates(blocks_, column_scale_.data(), kOpen / mu_);
+  if (open_) system_.open_coordinates(blocks_, column_scale_.data(), kOpen / mu_, free_);
   system_.assemble(blocks_, Xw_.data(), layout_.joint,
                    quadratic_ || (layout_.joint && layout_.shape.kind == BlockKind::euclidean),
                    U_.data(), Y_.data());
   assembled_ = blocks_.n_coordinates();
   restore_open(open_before);
+}
+
+// After a solve that failed: whether more coordinates became unknowns of their own. The larger D is, the
+// fewer digits x' dY, which all but cancels, has left for it.
+inline bool InteriorPoint::open_more() {
+  while (open_ && !quadratic_ && free_ > 1.0) {
+    const int before = system_.n_open();
+    free_ *= kFreer;
+    assemble();
+    if (system_.n_open() > before) return true;
+  }
+  return false;
 }
 
 // Mehrotra's corrector: the direction with the second-order terms of the affine one.

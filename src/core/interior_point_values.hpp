@@ -256,8 +256,13 @@ inline bool InteriorPoint::settled(double tol) {
 // Rounding ends the progress of an ill-conditioned problem; going on would only cost time.
 inline bool InteriorPoint::no_progress(int it) {
   const double gap = best().primal - best_dual_;
-  if (!(gap > 0.9 * last_gap_)) {
-    last_gap_ = gap;
+  double residual = 0.0;
+  for (double v : rho_) residual = std::max(residual, std::fabs(v));
+  // A start far from primal feasible may take longer than that to have a value worth comparing.
+  const bool closer = residual < 0.1 * last_residual_;
+  if (closer) last_residual_ = residual;
+  if (!(gap > 0.9 * last_gap_) || closer) {
+    last_gap_ = std::min(gap, last_gap_);
     last_progress_ = it;
   }
   return it - last_progress_ > kPatience;

@@ -64,9 +64,11 @@ class NewtonSystem {
   int q() const { return q_; }
 
   // Decides which coordinates are unknowns of their own, before assemble(): those with D |x|^2 above
-  // the limit, where column_size has |x| of each gathered column.
-  void open_coordinates(const PenaltyBlocks& blocks, const double* column_size, double limit) {
-    open_.choose(blocks, column_size, limit);
+  // the limit, or `free` times that where others of the group are as large; column_size has |x| of
+  // each gathered column.
+  void open_coordinates(const PenaltyBlocks& blocks, const double* column_size, double limit,
+                        double free) {
+    open_.choose(blocks, column_size, limit, free);
   }
   void close_coordinates() { open_.clear(); }
   bool is_open(std::int64_t c) const { return open_.is_open(c); }

@@ -30,9 +30,9 @@ class OpenCoordinates {
     double factor;
   };
 
-  // Opens the coordinates with D |x|^2 above the limit in groups of very different columns, and far
-  // above it in all; column_size has |x| of each column. Those that were open stay so.
-  void choose(const PenaltyBlocks& blocks, const double* column_size, double limit) {
+  // Opens the coordinates with D |x|^2 above the limit in groups of very different columns, and
+  // above `free` times that in all; column_size has |x| of each column. Those that were open stay so.
+  void choose(const PenaltyBlocks& blocks, const double* column_size, double limit, double free) {
     is_open_.resize(static_cast<std::size_t>(blocks.n_coordinates()), 0);
     bool any = false;
     for (std::int64_t b = 0; b < blocks.size(); ++b) {
@@ -42,7 +42,7 @@ class OpenCoordinates {
       for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
         const double size = column_size[blocks.col[c]];
         const double curvature = blocks.delta[c] * size * size;
-        if (curvature > (size > kContrast * least ? limit : kFree * limit)) is_open_[c] = 1;
+        if (curvature > (size > kContrast * least ? limit : free * limit)) is_open_[c] = 1;
         any = any || is_open_[c];
       }
     }
@@ -84,7 +84,6 @@ class OpenCoordinates {
   std::vector<std::size_t> first_;
 
   static constexpr double kContrast = 100.0;
-  static constexpr double kFree = 1e6;  // times the limit, where the size of others does not matter
 
   // Takes the open coordinates out of their blocks, largest first.
   void eliminate(const PenaltyBlocks& blocks, const double* column_size, bool any) {
