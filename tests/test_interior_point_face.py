@@ -38,6 +38,16 @@ def test_one_last_step_takes_the_gap_from_a_hundredth_to_the_tolerance(n_classes
     assert jump(solution) > 1e3
 
 
+@pytest.mark.parametrize("n_classes", [3, 7])
+def test_with_many_samples_it_begins_far_from_the_optimum(n_classes):
+    """Blocks that join on the way do not throw it off, and the interior point takes few steps."""
+    for seed in range(4):
+        X, y = cases.gaussian(seed, 100, 600, n_classes)
+        solution = solve(cases.build(X, y, cases.PENALTIES[KIND](600), share=0.1))
+        assert solution.n_iter <= 5
+        assert solution.history.gap[-2] > 0.1 * solution.objective
+
+
 def test_the_support_is_on_the_edge_of_its_balls_to_rounding():
     problem = draw(1)
     solution = solve(problem)

@@ -9,10 +9,13 @@
 // and a step on them costs a tenth of one of the interior point (face_system.hpp). Every step also
 // corrects the guess, as semismooth Newton methods do: dual variables that turn negative leave,
 // violated margins enter, and a block is in the support where W - sigma G is outside its ball. Weights
-// along their blocks and dual variables are held back by proximal terms, which are relaxed as the
-// guess settles. The result counts only if its primal and dual values prove it; what the interior
-// point is at is not touched, except that blocks found outside the ball join its working set.
+// along their blocks and dual variables are held back by proximal terms, which fall as fast as the
+// violations of what enters do. The result counts only if its primal and dual values prove it; what the
+// interior point is at is not touched, except that blocks found outside the ball join its working set.
 #pragma once
+
+#include <functional>
+#include <utility>
 
 #include "face_system.hpp"
 #include "interior_point.hpp"
@@ -28,49 +31,58 @@ class InteriorPoint::Face {
   // True if a point within the tolerance was found; it is then the owner's best.
   bool find(double tol) {
     guess();
-    int before = 0, fewest = kMany, waited = 0;
-    double look = kSettling * active_;
+    int fewest = kMany, waited = 0;
+    double look = kFirstLook, lowest = std::numeric_limits<double>::infinity();
     for (int step = 0; step < kSteps; ++step) {
       o_.monitor_.poll();
       if (!newton()) return false;
+      violation_ = 0.0;
+      entered_ = 0;
       const int changes = drop() + admit();
       if (changes == 0 && accept(tol)) return true;
-      waited = changes < fewest ? 0 : waited + 1;
+      const double primal = o_.hinge(S_, 1.0) + o_.blocks_.value(w_), active = count_active();
+      waited = changes < fewest || primal < (1.0 - kProgress) * lowest ? 0 : waited + 1;
+      if (waited > kWaits) return false;
       fewest = std::min(fewest, changes);
-      if (waited > kWaits || (step == 0 && changes > kMostChanges * active_)) return false;
-      if (changes > 0 && changes < look) {
-        look *= kSettling;
+      lowest = std::min(lowest, primal);
+      if (changes > 0 && changes < look * active) {
+        look = kNextLook * changes / active;
         price_all();
       }
       if (!outside_.empty()) {
-        if (static_cast<std::int64_t>(outside_.size()) > o_.blocks_.size() / 2) return false;
-        admit_outsiders();
-        held_ = std::max(held_, first_held_ / 3.0);
-        fewest = kMany;
-      } else if (step > 0 || changes == 0) {
-        release(before, changes);
+        fewest = std::max(fewest, changes + admit_outsiders());
+        waited = 0;
       }
-      before = changes;
+      release(changes);
     }
     return false;
   }
 
  private:
-  static constexpr int kSteps = 30, kWaits = 4, kMany = std::numeric_limits<int>::max();
-  // Of the guess: changes in the first step that call it wrong; with which blocks outside are looked
-  // for; and with which proximal terms are relaxed in any case.
-  static constexpr double kMostChanges = 0.5, kSettling = 0.1, kSettled = 0.05;
-  // Proximal terms of the first step in relative gaps, and what is left of them in the end: with less
-  // the matrices would lose the digits that it gains.
-  static constexpr double kHeld = 5.0, kLeastHeld = 1e-4;
+  static constexpr int kSteps = 60, kWaits = 4, kMany = std::numeric_limits<int>::max();
+  // Pairs per sample in the guess, at most: those that are missing enter.
+  static constexpr int kGuessed = 4;
+  // Less than this of the primal value is no progress.
+  static constexpr double kProgress = 1e-3;
+  // Changes per active pair or block with which blocks outside are looked for, first and relative to
+  // the last time; how many of these may join, per block.
+  static constexpr double kFirstLook = 0.2, kNextLook = 0.3, kJoining = 0.5;
+  // Proximal terms of the first step in relative gaps; by what they fall, if anything has changed and
+  // else; the least in mean violations; and what is left of them in the end: with less the matrices
+  // would lose the digits that it gains.
+  static constexpr double kHeld = 5.0, kRelease = 4.0, kLastRelease = 16.0, kViolations = 2.0,
+                          kLeastHeld = 1e-4;
   static constexpr double kOutside = 1e-9;  // violations that count as none
 
   InteriorPoint& o_;
   FaceSystem system_;
   double held_, first_held_ = held_;
   std::vector<char> pair_, on_;  // n*K class-major; per block
-  int active_ = 0;               // of both
-  std::vector<std::int64_t> outside_;
+  // Since the last step: sum over what entered, in units of margins and balls, and how many did.
+  double violation_ = 0.0;
+  int entered_ = 0;
+  std::vector<std::pair<double, std::int64_t>> outside_;  // dual norms and blocks
+  std::vector<int> order_;
   std::vector<std::vector<std::int64_t>> support_;  // blocks per class
   // Per coordinate: weights, directions of W - sigma G, constant part of the step. Per block: sigma,
   // what a change of G across and along that direction does.
@@ -89,19 +101,23 @@ class InteriorPoint::Face {
     return std::sqrt(sum);
   }
 
-  // The proximal terms fall as the changes do.
-  void release(int before, int changes) {
-    double factor = 16.0;
-    if (changes > 0) {
-      const double least = changes < kSettled * active_ ? 2.0 : 0.5;
-      factor = std::clamp(std::pow(static_cast<double>(before) / changes, 1.5), least, 8.0);
-    }
-    held_ = std::max(held_ / factor, kLeastHeld);
+  // The proximal terms fall, but not below the violations of what has entered: divided by less, these
+  // would throw weights and dual variables far beyond their size, and the guess with them.
+  void release(int changes) {
+    held_ = std::max(held_ / (changes > 0 ? kRelease : kLastRelease), kLeastHeld);
+    if (entered_ > 0)
+      held_ = std::max(held_, std::min(kViolations * violation_ / entered_, first_held_));
+  }
+  void enters(double violation) {
+    violation_ += violation;
+    ++entered_;
   }
 
-  // What the last affine direction of the interior point takes to values other than zero.
+  // What the last affine direction of the interior point takes to values other than zero; of many
+  // pairs of a sample the largest.
   void guess() {
     pair_ = o_.keep_pair_;
+    for (int i = 0; i < o_.n_; ++i) keep_largest(i);
     Y_.resize(pair_.size());
     for (std::size_t a = 0; a < Y_.size(); ++a) Y_[a] = pair_[a] ? o_.Y_[a] : 0.0;
     w_ = o_.blocks_.w;
@@ -114,7 +130,20 @@ class InteriorPoint::Face {
     set_scales();
     prices();
     choose_blocks();
-    active_ = static_cast<int>(std::count(pair_.begin(), pair_.end(), 1) +
+  }
+
+  void keep_largest(int i) {
+    order_.clear();
+    for (int k = 0; k < o_.K_; ++k)
+      if (pair_[o_.ck(k) + i]) order_.push_back(k);
+    if (order_.size() <= kGuessed) return;
+    const auto by_size = [&](int k, int l) { return o_.Y_[o_.ck(k) + i] > o_.Y_[o_.ck(l) + i]; };
+    std::nth_element(order_.begin(), order_.begin() + kGuessed, order_.end(), by_size);
+    for (std::size_t r = kGuessed; r < order_.size(); ++r) pair_[o_.ck(order_[r]) + i] = 0;
+  }
+
+  double count_active() const {
+    return static_cast<double>(std::count(pair_.begin(), pair_.end(), 1) +
                                std::count(on_.begin(), on_.end(), 1));
   }
 
@@ -154,6 +183,7 @@ class InteriorPoint::Face {
       const double size = norm(b, u_), ball = sigma_[b] * radius(b);
       const bool on = size > ball * (1.0 + kOutside);
       changes += on != (on_[b] != 0);
+      if (on && !on_[b]) enters(size / ball - 1.0);
       on_[b] = on;
       for (std::int64_t c = first(b); c < last(b); ++c) {
         u_[c] = on ? u_[c] / size : 0.0;
@@ -285,7 +315,8 @@ class InteriorPoint::Face {
     return changes;
   }
 
-  // Blocks according to W - sigma G; pairs above the highest of their sample enter.
+  // Blocks according to W - sigma G; of the pairs above those of their sample the highest enters: more
+  // at once would mostly leave again, and the first steps would be as expensive as the interior point's.
   int admit() {
     int changes = choose_blocks();
     o_.scores(w_, b_, Y_, S_);
@@ -293,12 +324,19 @@ class InteriorPoint::Face {
       double top = -std::numeric_limits<double>::infinity();
       for (int k = 0; k < o_.K_; ++k)
         if (pair_[o_.ck(k) + i]) top = std::max(top, o_.r_[o_.ck(k) + i] + S_[o_.ck(k) + i]);
+      const double highest = top;
+      top += kOutside * o_.margin_unit_;
+      int entering = -1;
       for (int k = 0; k < o_.K_; ++k) {
         const std::size_t a = o_.ck(k) + i;
-        if (pair_[a] || o_.r_[a] + S_[a] <= top + kOutside * o_.margin_unit_) continue;
-        pair_[a] = 1;
-        ++changes;
+        if (pair_[a] || o_.r_[a] + S_[a] <= top) continue;
+        top = o_.r_[a] + S_[a];
+        entering = k;
       }
+      if (entering < 0) continue;
+      pair_[o_.ck(entering) + i] = 1;
+      enters((top - highest) / o_.margin_unit_);
+      ++changes;
     }
     return changes;
   }
@@ -336,17 +374,28 @@ class InteriorPoint::Face {
     outside_.clear();
     o_.layout_.norm_bounds(o_.dG_.data(), [&](std::int64_t b, double norm) {
       if (!(norm <= largest)) largest = norm;
-      if (norm > 1.0 + kOutside && !(o_.in_set_[b] & kInside)) outside_.push_back(b);
+      if (norm > 1.0 + kOutside && !(o_.in_set_[b] & kInside)) outside_.emplace_back(norm, b);
     });
     return largest;
   }
 
-  void admit_outsiders() {
-    o_.add_blocks_now(outside_);
+  // Lets the outermost blocks outside join; returns how many.
+  int admit_outsiders() {
+    const auto most = static_cast<std::size_t>(kJoining * static_cast<double>(o_.blocks_.size()));
+    if (outside_.size() > most) {
+      std::nth_element(outside_.begin(), outside_.begin() + most, outside_.end(), std::greater<>());
+      outside_.resize(most);
+    }
+    std::vector<std::int64_t> list;
+    for (const auto& [norm, b] : outside_) list.push_back(b);
+    std::sort(list.begin(), list.end());
     outside_.clear();
+    const int joined = static_cast<int>(list.size());
+    o_.add_blocks_now(list);
     set_scales();
     prices();
     choose_blocks();
+    return joined;
   }
 
   void take(double primal, double dual, double largest) {

@@ -16,7 +16,8 @@ inline bool InteriorPoint::on_face(double tol) {
       !free_features_.empty() || system_.by_features() || empty_class_ || keep_pair_.empty())
     return false;
   const double gap = (best().primal - best_dual_) / magnitude(best().primal);
-  if (!(gap <= kFaceGap && gap <= next_face_gap_)) return false;
+  const double early = n_ < kManySamples ? kFaceGap : kEarlyFaceGap;
+  if (!(gap <= early && gap <= next_face_gap_)) return false;
   next_face_gap_ = 0.5 * gap;
   return Face(*this, gap).find(tol);
 }
