@@ -113,10 +113,15 @@ def test_projections_that_start_from_the_last_are_exact(classes, samples):
         np.testing.assert_allclose(Y.sum(axis=1), problem.mass, rtol=1e-13)
 
 
-def resting_problem(samples, features, classes, order="C", scalar=np.float64):
+def resting_problem(samples, features, classes, order="C"):
     """Labels that the features explain, so that most samples come to lie beyond their margins."""
     rng = np.random.default_rng(classes)
-    X = rng.normal(size=(samples, features)).astype(scalar, order=order)
+    X = rng.normal(size=(samples, features))
+    X = (
+        sp.csr_array(X * (rng.random(X.shape) < 0.2))
+        if order == "csr"
+        else np.asarray(X, order=order)
+    )
     y = (X @ rng.normal(size=(features, classes))).argmax(axis=1).astype(np.int32)
     y[:classes] = np.arange(classes)
     mass = rng.random(samples) + 0.1
@@ -132,6 +137,9 @@ def resting_problem(samples, features, classes, order="C", scalar=np.float64):
         (120, 6, 9, "F"),
         (101, 16, 26, "C"),
         (270, 5, 30, "C"),
+        (203, 20, 5, "csr"),
+        (203, 20, 21, "csr"),
+        (270, 20, 37, "csr"),
         (2640, 200, 4, "C"),
         (2640, 200, 4, "F"),
     ],

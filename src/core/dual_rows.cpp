@@ -4,6 +4,7 @@
 
 #include "row_tiles.hpp"
 #include "simplex_root.hpp"
+#include "wide_rows.hpp"
 
 namespace sparsvm {
 
@@ -189,19 +190,6 @@ SPARSVM_INLINE double find_root(const double* z, std::int64_t entries, double ma
   return root;
 }
 
-/// The move of the threshold for the row in `moved`, wherever it has gone. It is rarely needed.
-SPARSVM_CLONED double find_move(const DualRows& a, double* moved, const Row& row, std::int64_t i) {
-  double last = row.last, root = find_root(moved, a.outputs, row.mass, a.share[i]);
-  if (root > 16.0 * row.mass || root < -16.0 * row.mass) {
-    // So far from the last threshold the root lacks digits, which the next one has.
-    for (std::int64_t k = 0; k < a.outputs; ++k) moved[k] -= root;
-    last += root;
-    root = find_root(moved, a.outputs, row.mass, a.share[i]);
-  }
-  a.threshold[i] = last + root;
-  return root;
-}
-
 SPARSVM_INLINE bool missed(const Work& work, double sum, double mass) {
   return !(sum - mass <= work.slack * mass && mass - sum <= work.slack * mass);
 }
@@ -243,7 +231,7 @@ SPARSVM_INLINE void each_row(const DualRows& a, const Work& work, const Source& 
     tile.total(y, sum);
     if (missed(work, sum_of(sum), row.mass)) {
       tile.store(work.moved, v);
-      const double root = find_move(a, work.moved, row, i);
+      const double root = find_move(a, work.moved, row.last, i);
       tile.load(work.moved, v);
       cut_tile(tile, v, root, y);
     }
@@ -298,7 +286,7 @@ SPARSVM_INLINE void each_row(const DualRows& a, const Work& work, const Source& 
         leave_tile(tile, row, y);
       });
       if (!guessed || !missed(work, sum_of(sum), row.mass)) break;
-      theta = find_move(a, work.moved, row, i);
+      theta = find_move(a, work.moved, row.last, i);
     }
     if (at_rest(a, row, i)) continue;
     tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
@@ -416,11 +404,36 @@ SPARSVM_INLINE void clip_rows(const FewRows& rows) {
 
 }  // namespace
 
+SPARSVM_CLONED double find_move(const DualRows& a, double* moved, double last, std::int64_t i) {
+  const double mass = a.mass[i];
+  double root = find_root(moved, a.outputs, mass, a.share[i]);
+  if (root > 16.0 * mass || root < -16.0 * mass) {
+    // So far from the last threshold the root lacks digits, which the next one has.
+    for (std::int64_t k = 0; k < a.outputs; ++k) moved[k] -= root;
+    last += root;
+    root = find_root(moved, a.outputs, mass, a.share[i]);
+  }
+  a.threshold[i] = last + root;
+  return root;
+}
+
 SPARSVM_CLONED void dual_rows(const DualRows& rows, const double* scores) {
   all_rows(rows, GivenScores{scores});
 }
 
+bool sweeps_wide(std::int64_t outputs) {
+#if defined(SPARSVM_WIDE)
+  static const bool wide = has_wide();
+  return wide && outputs >= DualRows::least_outputs && outputs <= most_wide_outputs;
+#else
+  return outputs < 0;
+#endif
+}
+
 void swept_rows(const DualRows& rows, const SweptRows& swept) {
+#if defined(SPARSVM_WIDE)
+  if (sweeps_wide(rows.outputs)) return wide_rows(rows, swept);
+#endif
   swept.X.singles ? sweep_singles(rows, swept) : sweep_doubles(rows, swept);
 }
 

@@ -13,6 +13,14 @@
 
 namespace sparsvm {
 
+/// Samples at rest that a sweep need not look at, see resting_units.hpp.
+struct RestingRows {
+  double distance = 0.0;              // of the weights from those of reference
+  double* allowed = nullptr;          // n: at which distance a sample rests, −1 if it does not
+  const double* tolerance = nullptr;  // n: distance per slack
+  std::int64_t* looked = nullptr;     // how many had to be looked at and still rest
+};
+
 /// What moves and what stays in the dual step of `n` samples of many classes; Ỹ is n x K, row-major.
 struct DualRows {
   static constexpr std::int64_t least_outputs = 5;
@@ -27,6 +35,7 @@ struct DualRows {
   double *threshold, *share;  // n, of the last projection, and one over the number above it
   double* sums;               // K, the new column sums of Ỹ
   double* work;               // dual_rows_work(K)
+  RestingRows rest = {};      // for sweeps in wide registers
 };
 
 constexpr std::int64_t dual_rows_work(std::int64_t outputs) {
@@ -37,6 +46,15 @@ constexpr std::int64_t dual_rows_work(std::int64_t outputs) {
 /// projection on the simplex of mass_i and own_i that mass on the true class.
 void dual_rows(const DualRows& rows, const double* scores);
 
+/// The move of the threshold of sample i from `last` on for its row in `moved`, filled up with four
+/// numbers above none, wherever it has gone. Threshold and share are left behind, and `moved` less a
+/// constant if the move is a long one. It is rarely needed.
+double find_move(const DualRows& rows, double* moved, double last, std::int64_t i);
+
+/// Whether swept_rows() works in registers of eight doubles, and then
+/// leaves out samples at rest.
+bool sweeps_wide(std::int64_t outputs);
+
 /// Compressed rows and their products.
 struct SweptRows {
   StoredRows X;
@@ -44,7 +62,14 @@ struct SweptRows {
   const double* weights;      // d x K, or those of the active features
   const std::int32_t* place;  // d: where the weights of a feature are, −1 if nowhere; or null
   double* gradient;           // d x K
+  std::int64_t rows;          // how many the weights have
+  double* room;               // swept_rows_room(d, K), at the beginning of a cache line
 };
+
+/// For weights and gradient, filled up to packs of eight.
+constexpr std::int64_t swept_rows_room(std::int64_t features, std::int64_t outputs) {
+  return 2 * features * ((outputs + 7) / 8 * 8);
+}
 
 /// The same with scores = X W, leaving gradient = XᵀỸ behind.
 void swept_rows(const DualRows& rows, const SweptRows& swept);

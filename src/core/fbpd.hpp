@@ -112,7 +112,7 @@ class Fbpd {
     } else {
       signed_.resize(size(n_ * outputs_));
       if (!swept_) scores_.resize(signed_.size());
-      if (outputs_ < DualRows::least_outputs) {
+      if (outputs_ < DualRows::least_outputs && !swept_) {
         lay_out(margins_, own_);
       } else {
         threshold_.assign(size(n_), 0.0);
@@ -205,7 +205,10 @@ class Fbpd {
     if (fused_) {
       fused_->gradient(signed_.data(), gradient_.data(), totals_.data());
     } else {
-      if (swept_) problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
+      if (swept_) {
+        problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
+        swept_->wake();
+      }
       add_up_columns();
     }
     forget();
@@ -380,25 +383,28 @@ class Fbpd {
       return fused_->step(V, b, score_factor(), signed_.data(), gradient_.data(), totals_.data());
     }
     if (!swept_ && !columns_) problem_.design->scores(V, outputs_, scores_.data());
-    if (outputs_ < DualRows::least_outputs) {
+    if (outputs_ < DualRows::least_outputs && !swept_) {
       return few_rows({n_, outputs_, scores_.data(), b, margins_.data(), own_.data(), problem_.mass,
                        sigma_, signed_.data(), totals_.data()});
     }
-    const DualRows rows{n_,
-                        outputs_,
-                        b,
-                        problem_.cost,
-                        problem_.margin_scale,
-                        problem_.mass,
-                        problem_.y,
-                        sigma_,
-                        signed_.data(),
-                        threshold_.data(),
-                        share_.data(),
-                        totals_.data(),
-                        work_.data()};
+    DualRows rows{n_,
+                  outputs_,
+                  b,
+                  problem_.cost,
+                  problem_.margin_scale,
+                  problem_.mass,
+                  problem_.y,
+                  sigma_,
+                  signed_.data(),
+                  threshold_.data(),
+                  share_.data(),
+                  totals_.data(),
+                  work_.data()};
     if (swept_) {
+      const Affine now{V, b, d_, outputs_};
+      rows.rest = swept_->resting(now, sigma_);
       swept_rows(rows, swept_->with(V, gradient_.data()));
+      swept_->end_sweep(now);
     } else {
       dual_rows(rows, scores_.data());
     }

@@ -222,8 +222,7 @@ std::vector<double> FusedRows::find_tolerances(std::int64_t active, double* dual
         double square = 1.0;
         for (std::int64_t j = 0; j < features_; ++j)
           square += a.X[j * lanes + l] * a.X[j * lanes + l];
-        // A little less, for rounding.
-        const double tolerance = 0.4999999 / std::sqrt(square);
+        const double tolerance = tolerance_per_slack(square);
         tolerance_[static_cast<std::size_t>(sample_[static_cast<std::size_t>(first + l)])] =
             tolerance;
         if (at_rest(first + l, dual))

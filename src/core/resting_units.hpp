@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -16,7 +17,16 @@ namespace sparsvm {
 struct Affine {
   const double *weights, *intercept;
   std::int64_t features, outputs;
+
+  /// The intercepts follow as a last row.
+  void copy_to(std::vector<double>& out) const {
+    out.assign(weights, weights + features * outputs);
+    out.insert(out.end(), intercept, intercept + outputs);
+  }
 };
+
+/// The distance that a sample bears per slack, a little less for rounding; `square` is ‖(x, 1)‖².
+inline double tolerance_per_slack(double square) { return 0.4999999 / std::sqrt(square); }
 
 /// max_k ‖(w_k, b_k) − those in `reference`‖, which has the intercepts in its last row.
 double farthest_class(const Affine& now, const double* reference);
@@ -33,7 +43,7 @@ class RestingUnits {
     allowed_ = std::move(allowed);
     awake_.assign(allowed_.size(), 0);
     looked_.assign(allowed_.size(), 0);
-    refer_to(now);
+    now.copy_to(reference_);
   }
 
   bool any() const { return !allowed_.empty(); }
@@ -60,7 +70,7 @@ class RestingUnits {
   void end_pass(const Affine& now, double distance) {
     const bool many = 8 * count_ > static_cast<std::int64_t>(allowed_.size());
     count_ = 0;
-    if (many) refer_to(now);
+    if (many) now.copy_to(reference_);
     for (std::size_t u = 0; many && u < allowed_.size(); ++u) {
       if (!awake_[u]) allowed_[u] += looked_[u] ? distance : -distance;
     }
@@ -69,11 +79,6 @@ class RestingUnits {
 
  private:
   std::size_t at(std::int64_t unit) const { return static_cast<std::size_t>(unit - first_); }
-
-  void refer_to(const Affine& now) {
-    reference_.assign(now.weights, now.weights + now.features * now.outputs);
-    reference_.insert(reference_.end(), now.intercept, now.intercept + now.outputs);
-  }
 
   std::int64_t first_ = 0, count_ = 0;
   std::vector<double> allowed_, reference_;
