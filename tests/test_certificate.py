@@ -481,11 +481,15 @@ def test_the_slope_of_dense_data_is_that_of_numpy(penalty, n_classes, scale):
     assert largest_slope(problem, flows) == pytest.approx(expected, rel=1e-13)
 
 
-def test_nearly_balanced_flows_take_one_step(monkeypatch):
+@pytest.mark.parametrize("complete", [True, False])
+def test_nearly_balanced_flows_take_one_step(monkeypatch, complete):
+    """Also where some classes exchange nothing, as long as all are connected by others."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 25)
     flows = rng.exponential(size=(100, 4)) * 10.0 ** rng.uniform(-6, 0, size=4)
     flows[np.arange(100), y] = 0.0
+    if not complete:
+        flows[np.arange(100), (y + 2) % 4] = 0.0
     flows /= flows.sum()
     balanced = balancing._balance_pairs(y, 4, flows.copy(), None, True, True)
     moved = balanced * (1.0 + 1e-9 * rng.standard_normal(balanced.shape))

@@ -153,8 +153,12 @@ def _between_connected_classes(
     arcs = class_flows > NEGLIGIBLE * class_flows.max(initial=0.0)
     if _is_complete(arcs):
         return flows, class_flows
-    _, component = connected_components(arcs, directed=True, connection="strong")
-    kept: NDArray[np.bool_] = arcs & (component[:, None] == component)
+    kept = arcs
+    if not _is_strongly_connected(arcs):
+        _, component = connected_components(arcs, directed=True, connection="strong")
+        kept = arcs & (component[:, None] == component)
+    elif np.array_equal(arcs, class_flows > 0.0):
+        return flows, class_flows
     _multiply(flows, kept.astype(np.float64), y)
     return flows, class_flows * kept
 
@@ -178,7 +182,7 @@ def _factors_of_one_step(class_flows: Floats) -> Floats | None:
     """
     excess = class_flows.sum(axis=0) - class_flows.sum(axis=1)
     laplacian = _class_hessian(class_flows, np.arange(0), class_flows)
-    if np.any(np.abs(excess) > NEARLY * laplacian.diagonal()) or not _is_complete(
+    if np.any(np.abs(excess) > NEARLY * laplacian.diagonal()) or not _is_strongly_connected(
         class_flows > 0.0
     ):
         return None
@@ -192,6 +196,17 @@ def _is_complete(arcs: NDArray[np.bool_]) -> bool:
     """Whether all arcs are there: the usual case, in which looking for components is wasted."""
     K = arcs.shape[0]
     return bool(np.count_nonzero(arcs) == K * (K - 1))
+
+
+def _is_strongly_connected(arcs: NDArray[np.bool_]) -> bool:
+    """Whether every class is reached from every other; for few classes SciPy takes longer."""
+    K = arcs.shape[0]
+    if _is_complete(arcs):
+        return True
+    reached = arcs + np.eye(K)
+    for _ in range(int(K - 1).bit_length()):
+        reached = np.minimum(reached @ reached, 1.0)
+    return bool(reached.all())
 
 
 def _is_balanced(class_flows: Floats) -> bool:
