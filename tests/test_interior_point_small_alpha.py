@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import hinge_cases as cases
-from sparsvm.penalties import L1, GroupL2, SparseGroup
+from sparsvm.penalties import L1, ElasticNet, GroupL2, SparseGroup
 from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
@@ -40,3 +41,10 @@ def test_weights_that_are_all_but_free_keep_their_digits(seed):
     X = np.random.default_rng(seed).standard_normal((40, 4))
     X[0] *= 1e4
     check(cases.build(X, np.arange(40) % 20, GroupL2(per_class=True), share=5e-7))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sparse_columns_that_are_all_but_constant_do_not_compete_with_the_intercept(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 12)) + 10.0 ** rng.uniform(0, 6, 12)
+    check(cases.build(sp.csr_array(X), np.arange(40) % 4, ElasticNet(0.5), share=1e-6))

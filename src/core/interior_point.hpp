@@ -132,6 +132,7 @@ class InteriorPoint {
   static constexpr double kSettling = 0.3, kIdle = 0.95, kIdleSteps = 2.0;
   static constexpr std::size_t kFewIdle = 16;
   static constexpr char kInside = 1, kLeft = 2;  // bits of in_set_
+  static constexpr double kConstant = 0.1;       // of a column's square beside its mean
   static constexpr double kShortStep = 0.1;      // a step this short is replaced by a centring one
   // Centrality corrections per step, each a solve with the factors. Without them most fits took a
   // sixth more time, with two about the same. With few samples the factors are not what costs.

@@ -105,16 +105,26 @@ inline void InteriorPoint::gather(const std::vector<std::int32_t>& list, double*
 }
 
 // The free intercept makes centring exact, and it keeps M_k well conditioned. A constant column
-// becomes exactly zero. Sparse columns stay sparse instead.
+// becomes exactly zero. Sparse columns stay sparse, unless that takes most of them away: what is all
+// but constant would compete with the intercept.
 inline void InteriorPoint::centre_column(std::int32_t j, double* x) {
-  if (!t_.intercept || t_.design.sparse()) return;
+  if (!t_.intercept) return;
   double sum = 0.0, total = 0.0;
   for (int i = 0; i < n_; ++i) {
     sum += t_.lambda[i] * (x[i] - x[0]);
     total += t_.lambda[i];
   }
-  mean_[j] = x[0] + sum / total;
-  for (int i = 0; i < n_; ++i) x[i] -= mean_[j];
+  const double mean = x[0] + sum / total;
+  if (t_.design.sparse()) {
+    double before = 0.0, after = 0.0;
+    for (int i = 0; i < n_; ++i) {
+      before += x[i] * x[i];
+      after += (x[i] - mean) * (x[i] - mean);
+    }
+    if (!(after < kConstant * before)) return;
+  }
+  mean_[j] = mean;
+  for (int i = 0; i < n_; ++i) x[i] -= mean;
 }
 
 // dG_ = X' (sample-major n x K array), outputs only.
