@@ -16,6 +16,14 @@ def check(problem):
     cases.assert_proven(problem, InteriorPoint().solve(problem, None, Control(tol=1e-6)), 1e-6)
 
 
+def cornered(penalty, columns, seed):
+    """Inside the dual ball all flows are 1e-7 of the weights, which themselves differ by 1e6."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, len(columns))) * columns
+    weights = 10.0 ** rng.uniform(0, 6, 40)
+    return cases.build(X, np.arange(40) % 20, penalty, share=1e-7, sample_weight=weights)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_free_feature_keeps_the_equalities_of_the_dual(seed):
     # What a fixed damping of the free coefficients left of them made gaps of 1e-3.
@@ -28,11 +36,15 @@ def test_a_free_feature_keeps_the_equalities_of_the_dual(seed):
     ("penalty", "columns"), [(SparseGroup(0.5), [1.0]), (L1(), [1e-3, 1e3])], ids=["one", "scales"]
 )
 def test_a_corner_of_the_dual_is_no_place_to_start(penalty, columns, seed):
-    # Inside the dual ball all flows are 1e-7 of the weights, which themselves differ by 1e6.
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((40, len(columns))) * columns
-    weights = 10.0 ** rng.uniform(0, 6, 40)
-    check(cases.build(X, np.arange(40) % 20, penalty, share=1e-7, sample_weight=weights))
+    check(cornered(penalty, columns, seed))
+
+
+def test_after_the_limit_of_the_solver_but_not_of_the_caller_another_start_is_made():
+    problem = cornered(SparseGroup(0.5), [1.0], 0)
+    own = InteriorPoint(max_iter=40).solve(problem, None, Control(tol=1e-6))
+    assert own.status == "optimal" and own.n_iter <= 40
+    asked = InteriorPoint().solve(problem, None, Control(tol=1e-6, max_iter=40))
+    assert asked.status == "max_iter" and asked.n_iter == 40
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -58,7 +58,8 @@ class InteriorPoint(Solver):
     Parameters
     ----------
     max_iter : int, default=200
-        Newton steps allowed when the estimator's ``max_iter`` is None; 10 to 40 are usual.
+        Newton steps allowed from each start when the estimator's ``max_iter`` is None; 10 to 40 are
+        usual, and one start.
     """
 
     name: ClassVar[str] = "interior_point"
@@ -87,7 +88,6 @@ class InteriorPoint(Solver):
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Solve to ``control.tol``; ``start`` opens the working set and supplies the dual."""
         began = time.perf_counter()
-        max_iter = self._limit(control)
         # Whether the last digits were there already, and only the certificate lost them; whether it
         # was not the tolerance that ended the last trial, so that another would change nothing.
         best, sharp, stalled = None, False, False
@@ -100,9 +100,13 @@ class InteriorPoint(Solver):
                 if best is None or solution.gap + solution.floor < best.gap + best.floor:
                     best = solution
                 ran_off = _ran_off(problem, solution.floor, solution.objective, control)
-                if raw["iterations"] >= max_iter or (solution.converged and not ran_off):
+                if solution.converged and not ran_off:
                     break
-                stalled = raw["stalled"]
+                # A limit that the caller gave was asked for; after the solver's own, another start
+                # may need a tenth of the steps.
+                if control.max_iter is not None and raw["iterations"] >= control.max_iter:
+                    break
+                stalled = raw["stalled"] or raw["iterations"] >= self._limit(control)
                 sharp = bool(
                     raw["history"]["gap"][-1] <= SHARPER * control.tol * abs(best.objective)
                 )
