@@ -107,16 +107,19 @@ class WatchedBlocks {
                                 distance(Y, reference_.data(), direction, step));
       return way <= radius_ || watch(kFarther * way, Y, G);
     }
-    const double radius = kFarther * distance(Y, Y, direction, step);
-    if (!(radius < tried_)) return false;
+    // Where steps do not shrink, the next one would leave the radius at once.
+    const double way = distance(Y, Y, direction, step);
+    const bool shrinks = way < last_way_;
+    last_way_ = way;
+    if (!shrinks || !(way < tried_)) return false;
     if (inverse_reach_.empty()) measure();
-    tried_ = radius;
-    if (!affordable(G, radius) || !find_rooms(G)) return false;
+    tried_ = way;
+    if (!affordable(G, kWays * way) || !find_rooms(G)) return false;
     reference_.assign(Y, Y + n_ * outputs_);
     radius_ = -std::numeric_limits<double>::infinity();
     groups_.clear();
     features_.clear();
-    active_ = watch(radius, Y, G);
+    active_ = watch(kFarther * way, Y, G);
     if (active_) tried_ = std::numeric_limits<double>::infinity();
     return active_;
   }
@@ -205,7 +208,8 @@ class WatchedBlocks {
   static constexpr std::int64_t kCached = std::int64_t{1} << 20;
   static constexpr std::int64_t kSample = 512;  // features, about
   static constexpr std::int64_t kPiece = 2048;  // features priced at a time
-  static constexpr double kFarther = 1.25;      // than the way of a step blocks are looked for
+  static constexpr double kWays = 2.0;      // of a step, for which the share must do to begin with
+  static constexpr double kFarther = 1.25;  // than the way of a step blocks are looked for
 
   const Design& design_;
   const PenaltyLayout& layout_;
@@ -213,7 +217,7 @@ class WatchedBlocks {
   int outputs_;
   const double* norms_;
   bool active_ = false;
-  double radius_ = 0.0, tried_ = std::numeric_limits<double>::infinity();
+  double radius_ = 0.0, last_way_ = 0.0, tried_ = std::numeric_limits<double>::infinity();
   std::vector<double> inverse_reach_, room_, reference_, columns_, prices_, sample_major_, moved_;
   std::vector<std::int64_t> groups_;
   std::vector<std::int32_t> features_;
