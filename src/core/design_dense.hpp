@@ -53,6 +53,14 @@ class DenseDesign final : public Design {
   void gather_samples(const int64_t* samples, int64_t count, int64_t stride,
                       double* out) const override {
     const RowMap rows = row_map();
+    bool in_a_row = true;
+    for (int64_t i = 1; i < count; ++i) in_a_row &= samples[i] == samples[0] + i;
+    if (in_a_row) {
+      for (int64_t j = 0; count > 0 && j < d(); ++j) {
+        fill_column(rows, samples[0], count, j, out + j * stride);
+      }
+      return;
+    }
     const T* source[64];
     for (int64_t from = 0; from < count; from += 64) {
       const int64_t here = std::min<int64_t>(64, count - from);

@@ -112,7 +112,7 @@ class Fbpd {
     } else {
       signed_.resize(size(n_ * outputs_));
       if (!swept_) scores_.resize(signed_.size());
-      if (outputs_ < DualRows::least_outputs && !swept_) {
+      if (outputs_ < DualRows::least_outputs) {
         lay_out(margins_, own_);
       } else {
         threshold_.assign(size(n_), 0.0);
@@ -383,7 +383,7 @@ class Fbpd {
       return fused_->step(V, b, score_factor(), signed_.data(), gradient_.data(), totals_.data());
     }
     if (!swept_ && !columns_) problem_.design->scores(V, outputs_, scores_.data());
-    if (outputs_ < DualRows::least_outputs && !swept_) {
+    if (outputs_ < DualRows::least_outputs) {
       return few_rows({n_, outputs_, scores_.data(), b, margins_.data(), own_.data(), problem_.mass,
                        sigma_, signed_.data(), totals_.data()});
     }
