@@ -1,11 +1,13 @@
 """Many classes, few features and a tiny alpha, where coefficients are as large as 1e5 margins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import hinge_cases as cases
-from sparsvm.penalties import L1, ElasticNet, GroupL2, SparseGroup
+from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
@@ -60,3 +62,10 @@ def test_sparse_columns_that_are_all_but_constant_do_not_compete_with_the_interc
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 12)) + 10.0 ** rng.uniform(0, 6, 12)
     check(cases.build(sp.csr_array(X), np.arange(40) % 4, ElasticNet(0.5), share=1e-6))
+
+
+def test_nothing_is_watched_where_nothing_is_penalised():
+    # Separable by the free feature alone: the dual shrinks to nothing, and so do the steps.
+    X = np.r_[-np.arange(1.0, 9.0), np.arange(1.0, 9.0)][:, None]
+    problem = cases.build(X, X[:, 0] > 0, GroupLinf(weights=[0.0]))
+    check(replace(problem, alpha=1e-3))

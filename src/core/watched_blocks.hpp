@@ -74,7 +74,7 @@ class WatchedBlocks {
       for (std::int64_t b = group * layout_.per_group(); b < (group + 1) * layout_.per_group();
            ++b) {
         const std::int64_t size = layout_.values(b, G, dG, step, g.data());
-        if (layout_.shape.exceeds(g.data(), size, theta)) visit(b);
+        if (size > 0 && layout_.shape.exceeds(g.data(), size, theta)) visit(b);
       }
   }
 
