@@ -222,7 +222,7 @@ def test_a_column_far_larger_than_the_others_of_its_group_is_solved_all_the_same
 
 def test_a_search_that_gets_nowhere_stops_soon(monkeypatch):
     monkeypatch.setattr(budget_search, "fits_cone_program", lambda problem: False)
-    solution = solve(problems.make(73, problems.column_scales), 0.0)
+    solution = solve(problems.make(58, problems.column_scales), 0.0)
     assert solution.status == "stalled"
     assert solution.n_iter <= 20
     assert solution.alpha > 1e-9

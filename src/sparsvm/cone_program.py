@@ -31,6 +31,7 @@ def solve_cone_program(
     *,
     quadratic: Any = None,
     tol: float = 1e-10,
+    max_iter: int | None = None,
 ) -> ConeSolution:
     r"""Minimise :math:`\tfrac12 x^\top P x + q^\top x` subject to :math:`b - A x \in` cones.
 
@@ -45,6 +46,8 @@ def solve_cone_program(
     tol : float
         Aim for relative gap and residuals. What is reached is for the caller's own certificate
         to say, so that a solution of lesser accuracy is returned all the same.
+    max_iter : int, optional
+        Limit of iterations; by default Clarabel's own, 200.
     """
     # Loading it takes longer than most problems, and few fits need it.
     import clarabel
@@ -52,6 +55,8 @@ def solve_cone_program(
     m = linear.size
     settings = clarabel.DefaultSettings()
     settings.verbose = False
+    if max_iter is not None:
+        settings.max_iter = max_iter
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     settings.tol_ktratio = min(tol, 1e-6)
     # One thread: Clarabel's own factorisation, 2 to 4 times faster here than its parallel one.

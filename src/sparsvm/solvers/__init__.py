@@ -7,6 +7,7 @@ from sparsvm.solvers.bcd import BCD
 from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.budget_search import BudgetSearch
 from sparsvm.solvers.chain import Chain, Stage
+from sparsvm.solvers.cone import ConeProgram
 from sparsvm.solvers.constrained import CONSTRAINED_SOLVERS
 from sparsvm.solvers.cutting_plane import CuttingPlane
 from sparsvm.solvers.dca import DCA
@@ -33,6 +34,7 @@ __all__ = [
     "BlockNewton",
     "BudgetSearch",
     "Chain",
+    "ConeProgram",
     "CuttingPlane",
     "FBPDEpigraph",
     "FBPDLinear",

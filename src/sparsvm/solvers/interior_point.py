@@ -45,11 +45,12 @@ class InteriorPoint(Solver):
     features where that is cheaper, never one of size n K. Only a working set of features enters
     them; all features are priced in every iteration with one transposed product, or, where the
     dual has moved too little for others to matter, those that may be near their bounds, so dual
-    feasibility is never lost. Every iterate is tried with its inactive coordinates at exact zero,
-    and it is such a sparse point that must meet the tolerance. With l1/l2 groups of single classes
-    Newton steps on the face of the optimum, whose systems have the size of the active pairs of
-    sample and class, are tried before the gap is small, and end the solve if their result proves
-    itself; together they count as one iteration.
+    feasibility, once there, is never lost. Where a start inside the dual ball leads nowhere another
+    one is made outside, and its dual counts only when it has come in. Every iterate is tried with
+    its inactive coordinates at exact zero, and it is such a sparse point that must meet the
+    tolerance. With l1/l2 groups of single classes Newton steps on the face of the optimum, whose
+    systems have the size of the active pairs of sample and class, are tried before the gap is
+    small, and end the solve if their result proves itself; together they count as one iteration.
 
     Memory besides the data: 8 (K n² + n·active features + 2 K d) bytes from the side of the
     samples, 8 (2 n Q + Q² + 2 K d) from that of the features with Q active coefficients, and a

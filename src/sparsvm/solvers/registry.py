@@ -9,6 +9,7 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.bcd import BCD
 from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.chain import Chain, Stage
+from sparsvm.solvers.cone import ConeProgram
 from sparsvm.solvers.cutting_plane import CuttingPlane
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.fbpd import FBPD
@@ -29,6 +30,7 @@ SOLVERS: dict[str, type[Solver]] = {
         SDCA,
         Newton,
         CuttingPlane,
+        ConeProgram,
         FBPD,
         DCA,
         BlockNewton,
@@ -123,7 +125,7 @@ AUTO: tuple[Rule, ...] = (
         "cheap sweeps first, then systems of the size of the active coefficients",
     ),
     Rule(
-        ("interior_point", "newton"),
+        ("interior_point", "newton", "cone_program"),
         lambda problem, control: True,
         "a dozen factorisations of size n, whatever the problem",
     ),
