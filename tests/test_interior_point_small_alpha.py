@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import hinge_cases as cases
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.solution import Control
-from sparsvm.solvers import InteriorPoint
+from sparsvm.solvers import InteriorPoint, interior_point
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -39,6 +39,17 @@ def test_a_free_feature_keeps_the_equalities_of_the_dual(seed):
 )
 def test_a_corner_of_the_dual_is_no_place_to_start(penalty, columns, seed):
     check(cornered(penalty, columns, seed))
+
+
+@pytest.mark.parametrize("kind", cases.KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_start_with_flows_of_the_size_of_the_weights_leads_to_the_optimum(
+    seed, kind, monkeypatch
+):
+    outside = interior_point._Trial(None, interior_point.SHARP, False, inside=False)
+    monkeypatch.setattr(interior_point, "_trials", lambda start, problem: [outside])
+    options = cases.Options(True, "sample", True, "free", 0.0, "C")
+    check(cases.grid_problem(seed, kind, options))
 
 
 def test_after_the_limit_of_the_solver_but_not_of_the_caller_another_start_is_made():

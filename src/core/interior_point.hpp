@@ -63,7 +63,7 @@ struct InteriorPointOptions {
   int max_iter = 100;
   bool open = true;  // large columns of uneven groups may be unknowns, see open_coordinates.hpp
   bool across_features = true;  // may start from flows with X'Y~ near zero, see start_dual
-  bool inside = true;           // starts inside the dual ball of a penalty that is not quadratic
+  bool inside = true;  // starts with the flows that the dual ball, or a squared penalty, allows
   // Dual residuals that may be left where a tilt starts outside the dual ball. They fall by a
   // constant factor a step, so that waiting until they are nothing takes four steps more.
   double residual = 0.0;

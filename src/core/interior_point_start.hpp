@@ -264,9 +264,10 @@ inline void InteriorPoint::start_dual(std::vector<double>& direction) {
     price(direction.data());
     eps = feasible_fraction(1.0);
   }
-  // With a tiny alpha the flows inside the ball may all be tiny, their products with the slacks many
-  // orders apart, and the steps from there too short. Outside, the dual residuals go with the steps.
-  if (!inside_ && !quadratic_ && !t_.start_dual) eps = kOutside;
+  // With a tiny alpha the flows inside the ball, or with l2 those of the best value, may all be tiny,
+  // their products with the slacks many orders apart, and the steps from there too short. Outside,
+  // the dual residuals go with the steps; with l2 there are none.
+  if (!inside_ && !t_.start_dual) eps = kOutside;
   Y_.resize(direction.size());
   for (int i = 0; i < n_; ++i)
     for (int k = 0; k < K_; ++k)

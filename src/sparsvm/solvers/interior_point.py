@@ -209,7 +209,7 @@ def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
         yield _Trial(start, SHARP, True)
     yield _Trial(None, SHARP, True)
     yield _Trial(None, SHARPER, True)
-    if problem.penalty.kind != "l2" and 8 * problem.n * problem.d <= GATHERED_LIMIT:
+    if 8 * problem.n * problem.d <= GATHERED_LIMIT:
         yield _Trial(None, SHARP, False, inside=False)
         yield _Trial(None, SHARPER, False, inside=False)
     yield _Trial(None, SHARP, False)

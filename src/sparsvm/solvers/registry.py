@@ -100,7 +100,7 @@ AUTO: tuple[Rule, ...] = (
         "Newton steps on the active features",
     ),
     Rule(
-        (("sdca", 1e-4), "newton", "interior_point"),
+        (("sdca", 1e-4), "newton", "interior_point", "cone_program"),
         lambda problem, control: (
             _many_texts(problem, control)
             and problem.penalty.kind in ("l1", "l1/linf")
@@ -110,17 +110,17 @@ AUTO: tuple[Rule, ...] = (
         "a sweep costs as much as the non-zeros, but the last digits of polyhedra take many",
     ),
     Rule(
-        ("sdca", "newton", "interior_point"),
+        ("sdca", "newton", "interior_point", "cone_program"),
         _many_texts,
         "a sweep costs as much as the non-zeros",
     ),
     Rule(
-        (("sdca", 1e-3, FEW_SWEEPS), "newton", "interior_point"),
+        (("sdca", 1e-3, FEW_SWEEPS), "newton", "interior_point", "cone_program"),
         lambda problem, control: problem.n > MANY_SAMPLES and _few_coefficients(problem),
         "cheap sweeps first, as long as they are quicker than a dozen factorisations",
     ),
     Rule(
-        (("sdca", 1e-3), "newton", "interior_point"),
+        (("sdca", 1e-3), "newton", "interior_point", "cone_program"),
         lambda problem, control: problem.n > MANY_SAMPLES,
         "cheap sweeps first, then systems of the size of the active coefficients",
     ),
