@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import hinge_cases as cases
+from sparsvm.penalties import GroupL2
 from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
@@ -82,6 +83,26 @@ def test_a_working_set_that_grows_on_the_face_gives_the_same_answer_every_time()
     one, two = solve(problem), solve(problem)
     np.testing.assert_array_equal(one.coef, two.coef)
     np.testing.assert_array_equal(one.history.gap, two.history.gap)
+
+
+@pytest.mark.parametrize("width", [2, 3, 4, 7])
+def test_blocks_of_any_width(width):
+    """Blocks of four have a kernel of their own."""
+    X, y = cases.gaussian(width, N, 84, 5)
+    problem = cases.build(X, y, GroupL2(groups=width, per_class=True))
+    solution = solve(problem)
+    assert jump(solution) > 1e3
+    cases.assert_agrees(problem, solution, 1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e30])
+def test_units_beyond_single_precision(unit):
+    """Early steps are taken in single precision, which squares of these do not fit."""
+    X, y = cases.gaussian(8, N, D, 4)
+    penalty = cases.PENALTIES[KIND](D)
+    plain, other = (solve(cases.build(scale * X, y, penalty)) for scale in (1.0, unit))
+    assert other.objective == pytest.approx(plain.objective, rel=1e-6)
+    assert jump(other) > 1e3
 
 
 def test_columns_in_other_units_do_not_matter():

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "blas.hpp"
@@ -57,20 +59,22 @@ class FaceSystem {
   }
 
   // Class k with M = B B' + diag, where B has rows(k).size() rows, and f for all samples; false if M
-  // cannot be inverted.
-  bool add_class(int k, const std::vector<double>& B, const std::vector<double>& diagonal,
+  // cannot be inverted. M has the precision of B.
+  template <typename T>
+  bool add_class(int k, const std::vector<T>& B, const std::vector<double>& diagonal,
                  const double* f) {
     const auto& rows = rows_[k];
     const int size = static_cast<int>(rows.size());
     if (size == 0) return true;
     auto& M = inverse_[k];
     M.resize(static_cast<std::size_t>(size) * size);
-    gram_by_halves(size, static_cast<int>(B.size()) / size, B.data(), M.data(), size);
-    double trace = 0.0;
-    for (int r = 0; r < size; ++r) trace += M[static_cast<std::size_t>(r) * size + r];
-    for (int r = 0; r < size; ++r)
-      M[static_cast<std::size_t>(r) * size + r] += diagonal[r] + kDiagonal * trace / size;
-    if (!spd_inverse_.invert(M.data(), size, size)) return false;
+    if constexpr (std::is_same_v<T, double>) {
+      if (!form_inverse(B, diagonal, M, spd_inverse_)) return false;
+    } else {
+      single_.resize(M.size());
+      if (!form_inverse(B, diagonal, single_, single_inverse_)) return false;
+      std::copy(single_.begin(), single_.end(), M.begin());
+    }
     // Rows are in the order of the unknowns.
     slots_.resize(size);
     for (int r = 0; r < size; ++r) slots_[r] = slot_[rows[r]];
@@ -112,7 +116,9 @@ class FaceSystem {
   }
 
  private:
-  static constexpr double kDiagonal = 1e-12;  // regularisation of a class's matrix
+  // Regularisation of a class's matrix.
+  template <typename T>
+  static constexpr double kDiagonal = std::is_same_v<T, double> ? 1e-12 : 1e-6;
 
   const NewtonSystem& whole_;
   int n_, tied_ = 0, size_ = 0;
@@ -120,7 +126,27 @@ class FaceSystem {
   std::vector<std::vector<int>> rows_;
   std::vector<std::vector<double>> inverse_, solved_;  // upper triangles; M^-1 f
   std::vector<double> C_, z_, own_, column_;           // Schur complement (lower triangle)
+  std::vector<float> single_;
   SpdInverse<double> spd_inverse_;
+  SpdInverse<float> single_inverse_;
+
+  // M = (B B' + diag)^-1, its upper triangle.
+  template <typename T>
+  static bool form_inverse(const std::vector<T>& B, const std::vector<double>& diagonal,
+                           std::vector<T>& M, SpdInverse<T>& inverse) {
+    const std::size_t size = diagonal.size();
+    const int rows = static_cast<int>(size);
+    gram_by_halves(rows, static_cast<int>(B.size() / size), B.data(), M.data(), rows);
+    T trace = T(0);
+    for (std::size_t r = 0; r < size; ++r) trace += M[r * size + r];
+    const T least = static_cast<T>(kDiagonal<T>) * trace / static_cast<T>(rows);
+    for (std::size_t r = 0; r < size; ++r) {
+      M[r * size + r] += static_cast<T>(diagonal[r]) + least;
+      // Single precision may not reach so far.
+      if (!std::isfinite(M[r * size + r])) return false;
+    }
+    return inverse.invert(M.data(), rows, rows);
+  }
 
   std::size_t at(int k, int i) const { return static_cast<std::size_t>(k) * n_ + i; }
   // Of the lower triangle, in either order.

@@ -17,6 +17,7 @@
 #include <functional>
 #include <utility>
 
+#include "face_columns.hpp"
 #include "face_system.hpp"
 #include "interior_point.hpp"
 
@@ -66,12 +67,14 @@ class InteriorPoint::Face {
   static constexpr double kProgress = 1e-3;
   // Changes per active pair or block with which blocks outside are looked for, first and relative to
   // the last time; how many of these may join, per block.
-  static constexpr double kFirstLook = 0.2, kNextLook = 0.3, kJoining = 0.5;
+  static constexpr double kFirstLook = 0.3, kNextLook = 0.7, kJoining = 0.5;
   // Proximal terms of the first step in relative gaps; by what they fall, if anything has changed and
   // else; the least in mean violations; and what is left of them in the end: with less the matrices
   // would lose the digits that it gains.
   static constexpr double kHeld = 5.0, kRelease = 4.0, kLastRelease = 16.0, kViolations = 2.0,
                           kLeastHeld = 1e-4;
+  // While more than this is held back, matrices in single precision are as good.
+  static constexpr double kCoarseHeld = 1e-2;
   static constexpr double kOutside = 1e-9;  // violations that count as none
 
   InteriorPoint& o_;
@@ -87,7 +90,10 @@ class InteriorPoint::Face {
   // Per coordinate: weights, directions of W - sigma G, constant part of the step. Per block: sigma,
   // what a change of G across and along that direction does.
   std::vector<double> w_, u_, h_, sigma_, bend_, pull_, stiff_;
-  std::vector<double> b_, db_, Y_, dY_, S_, G_, signs_, values_, B_, diagonal_, along_, row_, col_;
+  std::vector<double> b_, db_, Y_, dY_, S_, G_, signs_, values_, B_, diagonal_, along_, row_, col_,
+      top_;
+  std::vector<int> entering_;  // class per sample, or -1
+  std::vector<float> single_B_;
 
   std::int64_t first(std::int64_t b) const { return o_.blocks_.begin(b); }
   std::int64_t last(std::int64_t b) const { return o_.blocks_.end(b); }
@@ -176,6 +182,17 @@ class InteriorPoint::Face {
     G_ = o_.dg_;
   }
 
+  // X'Y of the blocks in the support, in the owner's dg_.
+  void support_products(const double* Y) {
+    if (!o_.few_coordinates()) return o_.transposed_coordinates(Y);
+    o_.dg_.resize(o_.blocks_.n_coordinates());
+    for (const auto& blocks : support_)
+      for (const std::int64_t b : blocks)
+        coordinate_products(o_.Xw_.data(), o_.n_, o_.blocks_.col.data() + first(b),
+                            o_.blocks_.cls.data() + first(b), last(b) - first(b), Y,
+                            o_.dg_.data() + first(b));
+  }
+
   int choose_blocks() {
     int changes = 0;
     for (std::int64_t b = 0; b < o_.blocks_.size(); ++b) {
@@ -219,10 +236,9 @@ class InteriorPoint::Face {
     for (std::size_t a = 0; a < S_.size(); ++a) S_[a] += o_.r_[a];
     system_.begin(pair_);
     equalities();
-    for (int k = 0; k < o_.K_; ++k) {
-      scaled_columns(k);
-      if (!system_.add_class(k, B_, diagonal_, S_.data() + o_.ck(k))) return false;
-    }
+    const bool coarse = held_ > kCoarseHeld;
+    for (int k = 0; k < o_.K_; ++k)
+      if (!(coarse && add_class(k, single_B_)) && !add_class(k, B_)) return false;
     if (!system_.solve(dY_, db_)) return false;
     double size = 0.0;
     for (std::size_t a = 0; a < Y_.size(); ++a) {
@@ -231,7 +247,7 @@ class InteriorPoint::Face {
     }
     if (!std::isfinite(size)) return false;
     for (std::size_t j = 0; j < b_.size(); ++j) b_[j] += db_[j];
-    o_.transposed_coordinates(dY_.data());
+    support_products(dY_.data());
     for (std::int64_t b = 0; b < o_.blocks_.size(); ++b) {
       if (!on_[b]) continue;
       respond(b, o_.dg_.data(), bend_[b], 0.0, h_.data());
@@ -270,34 +286,29 @@ class InteriorPoint::Face {
              signs_.data() + o_.ck(k), 1, 0.0, col_.data() + o_.system_.free_offset(k), 1);
   }
 
-  // B_ with X D X' = B B' on the rows of class k, for D = bend (I - uu') + stiff uu' of its blocks; its
-  // root is the same with the roots of both. diagonal_ gets the proximal terms of Y.
-  void scaled_columns(int k) {
+  // Of class k the matrix is X D X' = B B' on its rows, with D = bend (I - uu') + stiff uu' of its
+  // blocks, and the proximal terms of Y.
+  template <typename T>
+  bool add_class(int k, std::vector<T>& B) {
     const std::vector<int>& rows = system_.rows(k);
     const std::size_t size = rows.size();
     std::size_t columns = 0;
     for (const std::int64_t b : support_[k])
       columns += static_cast<std::size_t>(last(b) - first(b));
-    B_.resize(columns * size);
+    B.resize(columns * size);
     along_.resize(size);
-    double* out = B_.data();
+    T* out = B.data();
     for (const std::int64_t b : support_[k]) {
-      const double across = std::sqrt(bend_[b]), extra = std::sqrt(stiff_[b]) - across;
-      double* x = out;
-      std::fill(along_.begin(), along_.end(), 0.0);
-      for (std::int64_t c = first(b); c < last(b); ++c, out += size) {
-        const double* from = o_.Xw_.data() + static_cast<std::size_t>(o_.blocks_.col[c]) * o_.n_;
-        for (std::size_t r = 0; r < size; ++r) out[r] = from[rows[r]];
-        for (std::size_t r = 0; r < size; ++r) along_[r] += u_[c] * out[r];
-      }
-      for (std::int64_t c = first(b); c < last(b); ++c, x += size) {
-        const double f = extra * u_[c];
-        for (std::size_t r = 0; r < size; ++r) x[r] = across * x[r] + f * along_[r];
-      }
+      const FaceBlock block{o_.blocks_.col.data() + first(b), u_.data() + first(b),
+                            last(b) - first(b), std::sqrt(bend_[b]), std::sqrt(stiff_[b])};
+      face_columns(block, o_.Xw_.data(), o_.n_, rows.data(), static_cast<std::int64_t>(size),
+                   along_.data(), out);
+      out += block.width * static_cast<std::int64_t>(size);
     }
     diagonal_.resize(size);
     for (std::size_t r = 0; r < size; ++r)
       diagonal_[r] = held_ * o_.margin_unit_ / o_.t_.lambda[rows[r]];
+    return system_.add_class(k, B, diagonal_, S_.data() + o_.ck(k));
   }
 
   // Takes the step of the weights; dual variables that turned negative leave.
@@ -320,22 +331,23 @@ class InteriorPoint::Face {
   int admit() {
     int changes = choose_blocks();
     o_.scores(w_, b_, Y_, S_);
-    for (int i = 0; i < o_.n_; ++i) {
-      double top = -std::numeric_limits<double>::infinity();
-      for (int k = 0; k < o_.K_; ++k)
-        if (pair_[o_.ck(k) + i]) top = std::max(top, o_.r_[o_.ck(k) + i] + S_[o_.ck(k) + i]);
-      const double highest = top;
-      top += kOutside * o_.margin_unit_;
-      int entering = -1;
-      for (int k = 0; k < o_.K_; ++k) {
-        const std::size_t a = o_.ck(k) + i;
-        if (pair_[a] || o_.r_[a] + S_[a] <= top) continue;
-        top = o_.r_[a] + S_[a];
-        entering = k;
+    top_.assign(o_.n_, -std::numeric_limits<double>::infinity());
+    for (std::size_t a = 0, k = 0; k < static_cast<std::size_t>(o_.K_); ++k)
+      for (int i = 0; i < o_.n_; ++i, ++a)
+        if (pair_[a]) top_[i] = std::max(top_[i], o_.r_[a] + S_[a]);
+    row_ = top_;
+    for (double& t : row_) t += kOutside * o_.margin_unit_;
+    entering_.assign(o_.n_, -1);
+    for (std::size_t a = 0, k = 0; k < static_cast<std::size_t>(o_.K_); ++k)
+      for (int i = 0; i < o_.n_; ++i, ++a) {
+        if (pair_[a] || o_.r_[a] + S_[a] <= row_[i]) continue;
+        row_[i] = o_.r_[a] + S_[a];
+        entering_[i] = static_cast<int>(k);
       }
-      if (entering < 0) continue;
-      pair_[o_.ck(entering) + i] = 1;
-      enters((top - highest) / o_.margin_unit_);
+    for (int i = 0; i < o_.n_; ++i) {
+      if (entering_[i] < 0) continue;
+      pair_[o_.ck(entering_[i]) + i] = 1;
+      enters((row_[i] - top_[i]) / o_.margin_unit_);
       ++changes;
     }
     return changes;

@@ -200,7 +200,9 @@ class Problem:
 
     def scores(self, W: Floats | Columns, b: Floats) -> Floats:
         """Return the scores of all classes, shape (n, K); class 0 of two is pinned to zero."""
-        columns = self.few_columns(W)
+        return self._scores_of(self.few_columns(W), b)
+
+    def _scores_of(self, columns: Floats | Columns, b: Floats) -> Floats:
         if isinstance(columns, Columns):
             rows = np.ascontiguousarray(columns.values.T, dtype=np.float64)
             outputs = self.design.scores_subset(columns.used, rows)
@@ -216,10 +218,14 @@ class Problem:
 
     def score_blocks(self, W: Floats | Columns, b: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield blocks of samples with their scores; of dense data all at once."""
+        return self._score_blocks_of(self.few_columns(W), b)
+
+    def _score_blocks_of(
+        self, columns: Floats | Columns, b: Floats
+    ) -> Iterator[tuple[slice, Floats]]:
         if not self.design.is_sparse:
-            yield slice(0, self.n), self.scores(W, b)
+            yield slice(0, self.n), self._scores_of(columns, b)
             return
-        columns = self.few_columns(W)
         if not isinstance(columns, Columns):
             columns = Columns.all_of(columns)
         rows = np.ascontiguousarray(columns.values.T, dtype=np.float64)
@@ -274,17 +280,16 @@ class Problem:
     def objective(self, W: Floats | Columns, b: Floats) -> float:
         """Return the objective at coefficients W (n_outputs, d) and intercepts b (n_outputs,)."""
         losses = np.empty(self.n)
-        W = self.few_columns(W)
-        for block, scores in self.score_blocks(W, b):
+        columns = self.few_columns(W)
+        for block, scores in self._score_blocks_of(columns, b):
             losses[block] = self._losses(scores, block)
-        return self._total(losses, W)
+        return self._total(losses, columns)
 
     def objective_at(self, scores: Floats, W: Floats | Columns) -> float:
         """Return the objective at W where the scores are already known."""
-        return self._total(self._losses(scores, slice(0, self.n)), W)
+        return self._total(self._losses(scores, slice(0, self.n)), self.few_columns(W))
 
-    def _total(self, losses: Floats, W: Floats | Columns) -> float:
-        used = self.few_columns(W)
+    def _total(self, losses: Floats, used: Floats | Columns) -> float:
         total = float(np.sum(self.mass * losses))
         total += self.alpha * self._penalty_value(used)
         total += self.offset
