@@ -102,6 +102,19 @@ def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
         assert first.solver.name == "sdca" and first.limit == limit
 
 
+@pytest.mark.parametrize("kind", ["l1", "l1/l2-rows-joint"])
+def test_auto_begins_with_interior_point_on_texts_that_sdca_cannot_take(kind):
+    d = 6
+    X, y = hinge_cases.gaussian(0, registry.MANY_TEXTS_FOR_LAST_DIGITS + 1, d, 3)
+    weights = np.ones(d)
+    for smallest, first in ((1.0, "sdca"), (0.0, "interior_point")):
+        weights[2] = smallest
+        problem = hinge_cases.build(
+            hinge_cases.STORAGES["csr"](X), y, hinge_cases.PENALTIES[kind](d, weights)
+        )
+        assert registry.choose(problem, Control(tol=1e-6)).stages[0].solver.name == first
+
+
 def test_auto_leaves_out_of_a_chain_the_solvers_that_cannot(monkeypatch):
     class Never(Scripted):
         name = "never"
