@@ -82,6 +82,18 @@ def test_a_few_large_columns_do_not_hold_the_start_back(kind, seed):
         check(seed, 1e6, kind, share)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_that_span_fifty_classes_keep_their_digits(seed):
+    # No regularisation helps: all coordinates of such groups must become unknowns of their own.
+    X, y = cases.gaussian(seed, 80, 8, 50)
+    X[np.random.default_rng(seed).random(X.shape) < 0.7] = 0.0
+    X[:, [2, 6]] *= 1e6
+    X = cases.STORAGES["csr"](X)
+    problem = cases.build(X, y, cases.PENALTIES["l1/linf-blocks-joint"](8), share=1e-3)
+    solution = InteriorPoint().solve(problem, None, Control(tol=1e-6))
+    cases.assert_proven(problem, solution, 1e-6)
+
+
 @pytest.mark.parametrize("kind", GROUPED)
 @pytest.mark.parametrize("factor", FACTORS)
 def test_the_largest_alpha_of_such_groups_is_certified(kind, factor):

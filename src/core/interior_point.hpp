@@ -161,8 +161,8 @@ class InteriorPoint {
   // the scores by the root of this many margins it is an unknown of its own.
   static constexpr double kOpen = 1e6;
   // Where all columns are alike, so many times as much, and that many times less whenever the solves
-  // have lost their digits.
-  static constexpr double kFree = 1e6, kFreer = 1e-3;
+  // have lost their digits; below one only where no regularisation brings them back.
+  static constexpr double kFree = 1e6, kFreer = 1e-3, kLeastFree = 1e-12;
   static constexpr double kNearly = 100.0;  // tolerances from the end, where zeros are refitted
   static constexpr double kDoubtful =
       4.0;  // threshold for these zeros: what is lost by them is made up
@@ -172,7 +172,8 @@ class InteriorPoint {
   // Relative gap from which the face is looked for, with few samples and with many, where a step on it
   // takes a sixth of one of the interior point instead of a third.
   static constexpr double kFaceGap = 0.3, kEarlyFaceGap = 0.6;
-  static constexpr double kAccurate = 1e-9;  // residual of the Newton solve that needs no more
+  // Residuals of the Newton solve: that needs no more, and that more unknowns would not mend.
+  static constexpr double kAccurate = 1e-9, kBearable = 1e-8;
 
   const HingeTask& t_;
   const PenaltyLayout& layout_;
@@ -318,11 +319,12 @@ class InteriorPoint {
   void restore_directions(bool primal, bool dual);
   double ratio(const std::vector<double>& x, const std::vector<double>& dx, double a) const;
   bool predict();
+  double find_regularisation();
   std::pair<double, double> step_lengths() const;
   void restore_open(int open_before);
   void damp_free_coefficients();
   void assemble();
-  bool open_more();
+  bool open_more(double least);
   bool iterate(int it);
   void advance(double ap, double ad);
 

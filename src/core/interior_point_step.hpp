@@ -150,19 +150,32 @@ inline double InteriorPoint::ratio(const std::vector<double>& x, const std::vect
 
 // Factors and computes the affine direction, regularising more while the solve is inaccurate.
 inline bool InteriorPoint::predict() {
-  double best = std::numeric_limits<double>::infinity(), best_level = kMinRegularisation;
   system_.regularisation = std::max(kMinRegularisation, 1e-2 * system_.regularisation);
+  for (;;) {
+    const double best = find_regularisation();
+    if (best <= std::max(kAccurate, system_.attainable())) return true;
+    if (best > kBearable && open_more(kLeastFree)) continue;
+    if (!std::isfinite(best) || !system_.factor()) return false;
+    plain_direction(0.0, kAccurate);
+    return true;
+  }
+}
+
+// The first regularisation with which the affine direction is accurate, and the direction; or the one
+// that comes nearest to it. Returns the residual.
+inline double InteriorPoint::find_regularisation() {
+  double best = std::numeric_limits<double>::infinity(), best_level = kMinRegularisation;
   for (;;) {
     if (system_.factor()) {
       // It only tells how far to go and what bends; a residual that passes will do.
       plain_direction(0.0, kAccurate);
-      if (solve_residual_ <= std::max(kAccurate, system_.attainable())) return true;
+      if (solve_residual_ <= std::max(kAccurate, system_.attainable())) return solve_residual_;
       if (solve_residual_ < best) {
         best = solve_residual_;
         best_level = system_.regularisation;
       }
     }
-    if (open_more()) continue;
+    if (open_more(1.0)) continue;
     if (system_.be_more_accurate()) {
       assemble();
       continue;
@@ -171,9 +184,7 @@ inline bool InteriorPoint::predict() {
     system_.regularisation *= 1e2;
   }
   system_.regularisation = best_level;
-  if (!std::isfinite(best) || !system_.factor()) return false;
-  plain_direction(0.0, kAccurate);
-  return true;
+  return best;
 }
 
 inline std::pair<double, double> InteriorPoint::step_lengths() const {
@@ -218,10 +229,10 @@ inline void InteriorPoint::assemble() {
   restore_open(open_before);
 }
 
-// After a solve that failed: whether more coordinates became unknowns of their own. The larger D is, the
-// fewer digits x' dY, which all but cancels, has left for it.
-inline bool InteriorPoint::open_more() {
-  while (open_ && !quadratic_ && free_ > 1.0) {
+// After a solve that failed: whether more coordinates became unknowns of their own, with a limit of at
+// least so much. The larger D is, the fewer digits x' dY, which all but cancels, has left for it.
+inline bool InteriorPoint::open_more(double least) {
+  while (open_ && !quadratic_ && free_ > least) {
     const int before = system_.n_open();
     free_ *= kFreer;
     assemble();

@@ -30,8 +30,9 @@ class OpenCoordinates {
     double factor;
   };
 
-  // Opens the coordinates with D |x|^2 above the limit in groups of very different columns, and
-  // above `free` times that in all; column_size has |x| of each column. Those that were open stay so.
+  // Opens the coordinates with D |x|^2 above `free` times the limit, and in groups of very different
+  // columns above the limit if that is less; column_size has |x| of each column. Those that were open
+  // stay so.
   void choose(const PenaltyBlocks& blocks, const double* column_size, double limit, double free) {
     is_open_.resize(static_cast<std::size_t>(blocks.n_coordinates()), 0);
     bool any = false;
@@ -42,7 +43,8 @@ class OpenCoordinates {
       for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
         const double size = column_size[blocks.col[c]];
         const double curvature = blocks.delta[c] * size * size;
-        if (curvature > (size > kContrast * least ? limit : free * limit)) is_open_[c] = 1;
+        if (curvature > limit * (size > kContrast * least ? std::min(free, 1.0) : free))
+          is_open_[c] = 1;
         any = any || is_open_[c];
       }
     }
