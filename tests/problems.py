@@ -155,7 +155,7 @@ def make(seed, family=plain, penalty=None, loss="hinge"):
     draw = Draw(rng, X, y, n_classes, np.ones(n))
     family(draw)
     kind = penalty if penalty is not None else PENALTIES[seed % len(PENALTIES)]
-    return _finish(draw, _penalty(kind, draw), _loss(loss, draw))
+    return finish(draw, draw_penalty(kind, draw), _loss(loss, draw))
 
 
 def cases(per_family, penalty=None, loss="hinge"):
@@ -184,7 +184,8 @@ def _loss(name, draw):
     )
 
 
-def _penalty(kind, draw):
+def draw_penalty(kind, draw):
+    """A penalty of that kind, its groups and mixture drawn."""
     rng, d, weights = draw.rng, draw.X.shape[1], draw.weights
     grouped = {
         "groups": [None, int(rng.integers(1, 4)), rng.integers(0, 3, d)][rng.integers(3)],
@@ -201,7 +202,8 @@ def _penalty(kind, draw):
     }[kind]()
 
 
-def _finish(draw, penalty, loss):
+def finish(draw, penalty, loss, shares=(-2.5, -0.1)):
+    """The problem of a draw, its alpha a power of ten in ``shares`` times the reference."""
     keep = draw.sample_weight > 0.0
     X, y = np.ascontiguousarray(draw.X[keep]), draw.y[keep].astype(np.int32)
     n_outputs = 1 if draw.n_classes == 2 else draw.n_classes
@@ -219,7 +221,7 @@ def _finish(draw, penalty, loss):
         fit_intercept=draw.fit_intercept,
         margin_scale=None if draw.margin_scale is None else draw.margin_scale[keep],
     )
-    share = 10.0 ** draw.rng.uniform(-2.5, -0.1)
+    share = 10.0 ** draw.rng.uniform(*shares)
     return replace(problem, alpha=share * reference_alpha(problem), tilt=_tilt(draw, terms))
 
 
@@ -227,6 +229,8 @@ def reference_alpha(problem):
     """An alpha of the size at which coefficients appear, from an even spread of the dual."""
     even = problem.mass[:, None] * np.ones(problem.n_classes) / problem.n_classes
     G = problem.transposed(problem.signed_dual(even))
+    # Where every sample is in all classes alike, what is left is rounding, and alpha would be too.
+    G[np.abs(G) <= 1e-14 * problem.column_norms] = 0.0
     if problem.penalty.is_norm:
         size = problem.penalty.dual_norm(G)
     else:

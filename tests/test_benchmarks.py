@@ -1,6 +1,7 @@
 """The baselines of the benchmarks solve the same problem: the certificate says so."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from sparsvm.penalties import L1, GroupL2, GroupLinf
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 import constrained
+import stress
 from exact_hinge.benchmark_utils.cases import CASES, make_problem, simulated
 from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
 from exact_hinge.benchmark_utils.programs import programs_for
@@ -56,3 +58,25 @@ def test_the_proximal_methods_of_the_budget_benchmark_approach_the_certified_opt
         run.advance(until=1.0)
         assert run.error < 0.05
         assert 0.0 < run.reached[1e-1] <= run.seconds
+
+
+@pytest.mark.parametrize("tilts", [False, True])
+def test_a_seed_is_one_stacked_problem_and_nothing_is_wrong_with_its_fit(tilts):
+    for seed in range(6):
+        case, again = stress.draw(seed, tilts), stress.draw(seed, tilts)
+        assert str(case) == str(again) and case.problem.alpha == again.problem.alpha
+        assert set(stress.fit(case).wrong) <= {"slow"}
+
+
+def test_a_stressed_fit_with_a_false_proof_or_without_one_is_told(capsys):
+    found = stress.fit(stress.draw(0))
+    problem, solution = found.case.problem, found.solution
+    assert stress.contradicted(problem, solution) is None
+    boast = replace(solution, dual_objective=1.1 * solution.objective)
+    assert "not proven" in stress.contradicted(problem, boast)
+    short = replace(solution, status="stalled")
+    assert stress.judged(replace(found, solution=short)).wrong[0].startswith("stalled at")
+    stress.main(["--seconds", "0.2"])
+    assert " fits (seeds 0 to " in capsys.readouterr().out
+    stress.main(["--one", "0"])
+    assert "norms of columns" in capsys.readouterr().out
