@@ -200,7 +200,9 @@ def sparse_problem(classes, scalar=np.float64, samples=150, features=40, weighte
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("classes", [2, 3, 4, 5, 6, 8, 9, 13, 20, 29, 32, 33, 66, 100])
+@pytest.mark.parametrize(
+    "classes", [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 17, 20, 26, 29, 32, 33, 66, 100]
+)
 @pytest.mark.parametrize("scalar", [np.float32, np.float64])
 def test_iterates_on_compressed_rows(classes, scalar):
     # Two storages, passed over once: rows for both products and the dual step, columns for both
@@ -216,6 +218,20 @@ def test_iterates_on_compressed_rows(classes, scalar):
             _, _, Y = method.last()
             assert Y.min() >= 0.0
             np.testing.assert_allclose(Y.sum(axis=1), problem.mass, rtol=1e-13)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [3, 4, 7, 10, 26, 40])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_iterates_on_compressed_rows_with_costs_of_each_pair(classes, weighted):
+    problem = sparse_problem(classes, weighted=weighted)
+    cost = np.random.default_rng(0).random((classes, classes)) + 0.2
+    np.fill_diagonal(cost, 0.0)
+    problem = replace(problem, cost=cost)
+    method = FBPD()._method(problem)
+    follow(problem, 3, method)
+    method.run(60)
+    follow(problem, 2, method)
 
 
 @pytest.mark.native
@@ -259,7 +275,7 @@ def test_rows_in_another_order_give_the_same_bits(classes):
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("classes", [6, 40])
+@pytest.mark.parametrize("classes", [3, 6, 10, 40])
 def test_a_start_on_compressed_rows_goes_on_where_the_last_run_was(classes):
     problem = sparse_problem(classes)
     one, two = FBPD()._method(problem), FBPD()._method(problem)
@@ -272,7 +288,7 @@ def test_a_start_on_compressed_rows_goes_on_where_the_last_run_was(classes):
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("classes", [5, 40])
+@pytest.mark.parametrize("classes", [3, 5, 10, 40])
 def test_samples_beyond_their_margins_rest_exactly(classes):
     # Products skip rows of zeros, so a true class must have its mass to the last bit.
     problem = sparse_problem(classes, samples=200)
@@ -290,8 +306,9 @@ def test_samples_beyond_their_margins_rest_exactly(classes):
 
 
 @pytest.mark.native
-def test_the_mean_is_that_of_every_fourth_iterate_in_the_window():
-    method = FBPD()._method(problems.make(1))
+@pytest.mark.parametrize("compressed", [None, 3, 6, 10, 26, 40])
+def test_the_mean_is_that_of_every_fourth_iterate_in_the_window(compressed):
+    method = FBPD()._method(sparse_problem(compressed) if compressed else problems.make(1))
     method.run(6)
     method.forget()
     collected = []

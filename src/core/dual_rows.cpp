@@ -424,7 +424,7 @@ SPARSVM_CLONED void dual_rows(const DualRows& rows, const double* scores) {
 bool sweeps_wide(std::int64_t outputs) {
 #if defined(SPARSVM_WIDE)
   static const bool wide = has_wide();
-  return wide && outputs >= DualRows::least_outputs && outputs <= most_wide_outputs;
+  return wide && outputs >= least_wide_outputs && outputs <= most_wide_outputs;
 #else
   return outputs < 0;
 #endif

@@ -1,6 +1,7 @@
 // The dual step of fbpd; for compressed rows together with both products.
 //
-// A row of five classes or more stays in registers from its scores to its share of the next gradient.
+// A row of five classes or more, or of three in registers of eight doubles, see wide_rows.hpp, stays
+// there from its scores to its share of the next gradient.
 // As in fused rows, the threshold of a projection is told by the last one if as many entries are above
 // it as were then, which the sum of the new row shows; otherwise it is found from nothing. A row whose
 // class has all the mass stays as it is if no class is to gain more than its own. Shorter rows would
@@ -36,6 +37,9 @@ struct DualRows {
   double* sums;               // K, the new column sums of Ỹ
   double* work;               // dual_rows_work(K)
   RestingRows rest = {};      // for sweeps in wide registers
+  double* along = nullptr;    // n x K: sweeps in wide registers add the new Ỹ to it
+  bool even = false;          // whether the cost of all classes but the true one is `even_margin`
+  double even_margin = 0.0;
 };
 
 constexpr std::int64_t dual_rows_work(std::int64_t outputs) {

@@ -99,8 +99,8 @@ class Fbpd {
  public:
   Fbpd(const FbpdProblem& problem, PenaltyProx prox, double tau, double sigma)
       : problem_(problem), prox_(std::move(prox)), n_(problem.design->n()), d_(problem.design->d()),
-        outputs_(problem.outputs()), tau_(tau), sigma_(sigma), weights_(size(d_ * outputs_)),
-        intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
+        outputs_(problem.outputs()), tau_(tau), sigma_(sigma), even_(has_even_margins()),
+        weights_(size(d_ * outputs_)), intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
         sum_weights_(size(d_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
     const Design& X = *problem.design;
     if (SweptWeights::suits(X, outputs_)) swept_.emplace(X, outputs_);
@@ -112,7 +112,7 @@ class Fbpd {
     } else {
       signed_.resize(size(n_ * outputs_));
       if (!swept_) scores_.resize(signed_.size());
-      if (outputs_ < DualRows::least_outputs) {
+      if (few()) {
         lay_out(margins_, own_);
       } else {
         threshold_.assign(size(n_), 0.0);
@@ -233,6 +233,9 @@ class Fbpd {
     return columns_ ? std::max(widest, d_ - from) : d_;
   }
 
+  /// Whether rows are short and their products somebody else's.
+  bool few() const { return outputs_ < DualRows::least_outputs && !swept_; }
+
   /// Every fourth iterate is enough for a mean and keeps the sums out of the loop's cost.
   static constexpr int64_t sum_every = 4;
 
@@ -246,10 +249,10 @@ class Fbpd {
   /// What scores count for in the dual step; one output stands for two classes.
   double score_factor() const { return outputs_ == 1 ? 0.5 * sigma_ : sigma_; }
 
-  /// All but the weights, which the primal step adds while they are in cache.
+  /// All but what the steps add while they are at it: the weights and, in wide sweeps, Ỹ.
   void add_to_sums() {
     ++summed_;
-    add(signed_, sum_signed_);
+    if (!(swept_ && swept_->wide())) add(signed_, sum_signed_);
     add(intercept_, sum_intercept_);
   }
 
@@ -383,7 +386,7 @@ class Fbpd {
       return fused_->step(V, b, score_factor(), signed_.data(), gradient_.data(), totals_.data());
     }
     if (!swept_ && !columns_) problem_.design->scores(V, outputs_, scores_.data());
-    if (outputs_ < DualRows::least_outputs) {
+    if (few()) {
       return few_rows({n_, outputs_, scores_.data(), b, margins_.data(), own_.data(), problem_.mass,
                        sigma_, signed_.data(), totals_.data()});
     }
@@ -403,6 +406,9 @@ class Fbpd {
     if (swept_) {
       const Affine now{V, b, d_, outputs_};
       rows.rest = swept_->resting(now, sigma_);
+      if (sums_this_one()) rows.along = sum_signed_.data();
+      rows.even = even_;
+      rows.even_margin = problem_.cost[1];
       swept_rows(rows, swept_->with(V, gradient_.data()));
       swept_->end_sweep(now);
     } else {
@@ -410,10 +416,23 @@ class Fbpd {
     }
   }
 
+  /// Whether all classes but the true one have the same margin.
+  bool has_even_margins() const {
+    const int64_t K = problem_.classes;
+    bool even = true;
+    for (int64_t c = 0; c < K; ++c) {
+      for (int64_t k = 0; k < K; ++k) {
+        even &= problem_.cost[c * K + k] == (c == k ? 0.0 : problem_.cost[1]);
+      }
+    }
+    return even;
+  }
+
   FbpdProblem problem_;
   PenaltyProx prox_;
   int64_t n_, d_, outputs_;
   double tau_, sigma_;
+  bool even_;  // see has_even_margins()
   bool settled_ = false;
   int64_t iteration_ = 0, summed_ = 0;
   std::vector<double> weights_;                      // d x outputs

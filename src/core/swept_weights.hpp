@@ -19,8 +19,8 @@ class SweptWeights {
   static constexpr int64_t most_weights = 1 << 19;
 
   static bool suits(const Design& X, int64_t outputs) {
-    return X.layout() == Layout::csr && outputs >= DualRows::least_outputs &&
-           X.d() * outputs <= most_weights;
+    return X.layout() == Layout::csr && X.d() * outputs <= most_weights &&
+           (outputs >= DualRows::least_outputs || sweeps_wide(outputs));
   }
 
   SweptWeights(const Design& X, int64_t outputs)
@@ -38,6 +38,9 @@ class SweptWeights {
       tolerance_[static_cast<std::size_t>(i)] = tolerance_per_slack(square);
     }
   }
+
+  /// Whether a sweep leaves samples at rest out and can add up Ỹ.
+  bool wide() const { return wide_; }
 
   /// No sample is known to be at rest.
   void wake() { std::fill(allowed_.begin(), allowed_.end(), -1.0); }
@@ -83,9 +86,9 @@ class SweptWeights {
   StoredRows rows_;
   int64_t features_, outputs_;
   bool wide_;
-  std::vector<int32_t> place_;
   std::vector<double> packed_, reference_;
   std::vector<double> allowed_, tolerance_;  // see RestingRows
+  std::vector<int32_t> place_;
   Workspace room_;
   double distance_ = 0.0;
   int64_t looked_ = 0;

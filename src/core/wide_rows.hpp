@@ -11,11 +11,11 @@
 
 namespace sparsvm {
 
-inline constexpr std::int64_t most_wide_outputs = 128;
+inline constexpr std::int64_t least_wide_outputs = 3, most_wide_outputs = 128;
 
 #if defined(SPARSVM_WIDE)
 
-/// For DualRows::least_outputs to most_wide_outputs classes, if has_wide().
+/// For least_wide_outputs to most_wide_outputs classes, if has_wide().
 void wide_rows(const DualRows& rows, const SweptRows& swept);
 
 #endif
