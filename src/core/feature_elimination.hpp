@@ -20,6 +20,7 @@
 
 #include "blas.hpp"
 #include "class_coupling.hpp"
+#include "gram.hpp"
 
 namespace sparsvm {
 
@@ -181,8 +182,8 @@ class FeatureElimination {
       if (width(k) > 0)
         gemm('T', 'N', R, width(k), n_, 1.0, Z.data() + k * part, n_, columns_[k].data(), n_, 0.0,
              C + static_cast<std::size_t>(offset_[k]) * size_ + first, size_);
-      gemm('T', 'N', R, R, n_, 1.0, D.data() + k * part, n_, Z.data() + k * part, n_, 1.0,
-           C + static_cast<std::size_t>(first) * size_ + first, size_);
+      add_lower_product(R, n_, D.data() + k * part, Z.data() + k * part,
+                        C + static_cast<std::size_t>(first) * size_ + first, size_);
     }
   }
 

@@ -106,14 +106,14 @@ class InteriorPoint {
         record(++it);
         break;
       }
-      if (no_progress(it) || !iterate(it)) {
+      if (no_progress() || !iterate(it)) {
         result.stalled = true;
         break;
       }
     }
     if (!free_features_.empty()) project_dual();
     export_dual(result);
-    if (!converged(options.tol) && !quadratic_ && it < options.max_iter)
+    if (!converged(options.tol) && !quadratic_ && near_enough_to_polish() && it < options.max_iter)
       it = polish(it, options, result);
     if (result.intercept.empty()) export_point(converged(options.tol) ? sparse_ : best(), result);
     result.bound = unit_ * (best_dual_ + t_.offset);
@@ -153,8 +153,12 @@ class InteriorPoint {
   static constexpr double kWarmMix = 0.1;     // and the share of the centre in its dual
   static constexpr double kPolishMix = 1e-3;  // the same for the restart on the active set
   static constexpr int kPolishSteps = 25;     // per threshold
-  static constexpr int kSettled = 4;          // iterations without a sparse point before polishing
-  static constexpr int kPatience = 30;        // iterations without progress before giving up
+  static constexpr double kPolishGap =
+      0.1;                            // relative; where it is larger, the dual is what is wrong
+  static constexpr int kSettled = 4;  // iterations without a sparse point before polishing
+  // Iterations without progress before giving up; of those whose solves have lost their digits each
+  // counts for so many.
+  static constexpr int kPatience = 30, kInaccurate = 3;
   static constexpr double kRounding = 2e-15;  // dual residuals that count as none
   static constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4;
   // On the central path D of a coordinate is (how far its weight may move)^2 / mu. Where that moves
@@ -217,7 +221,7 @@ class InteriorPoint {
   ColumnSums sums_;
   double tol_ = 0.0, residual_ = 0.0, mu_ = 0.0, margin_unit_ = 1.0, total_lambda_ = 0.0;
   std::int64_t assembled_ = 0;  // of the first coordinates, that the Newton system knows
-  int stuck_ = 0, last_progress_ = 0, settled_for_ = 0;
+  int stuck_ = 0, idle_ = 0, settled_for_ = 0;
   double last_gap_ = std::numeric_limits<double>::infinity(), next_face_gap_ = last_gap_;
   double solve_residual_ = 0.0, free_ = kFree;
   double last_residual_ = std::numeric_limits<double>::infinity();  // of the primal, at progress
@@ -302,7 +306,7 @@ class InteriorPoint {
   void keep(Candidate& best, const std::vector<double>& values, double scale, double primal) const;
   double separating_scale(const std::vector<double>& S) const;
   bool settled(double tol);
-  bool no_progress(int it);
+  bool no_progress();
 
   // interior_point_step.hpp
   double average_complementarity() const;
@@ -330,6 +334,9 @@ class InteriorPoint {
 
   // interior_point_finish.hpp
   bool on_face(double tol);
+  bool near_enough_to_polish() const {
+    return best().primal - best_dual_ <= kPolishGap * magnitude(best().primal);
+  }
   int polish(int it, const InteriorPointOptions& options, InteriorPointResult& result);
   void restart_on_active(double threshold);
   void project_dual();

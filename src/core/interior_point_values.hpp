@@ -247,14 +247,16 @@ inline double InteriorPoint::separating_scale(const std::vector<double>& S) cons
   return scale;
 }
 
-// The interior point itself has been there for a while; what is missing is a sparse point as good.
+// The interior point itself has been there for a while, or gets no further; what is missing is a sparse
+// point as good.
 inline bool InteriorPoint::settled(double tol) {
-  if (quadratic_ || dense_.primal - best_dual_ > 0.1 * tol * magnitude(dense_.primal)) return false;
+  const double gap = (dense_.primal - best_dual_) / magnitude(dense_.primal);
+  if (quadratic_ || !(gap <= (idle_ > 0 ? 1.0 : 0.1) * tol)) return false;
   return ++settled_for_ > kSettled;
 }
 
 // Rounding ends the progress of an ill-conditioned problem; going on would only cost time.
-inline bool InteriorPoint::no_progress(int it) {
+inline bool InteriorPoint::no_progress() {
   const double gap = best().primal - best_dual_;
   double residual = 0.0;
   for (double v : rho_) residual = std::max(residual, std::fabs(v));
@@ -263,9 +265,11 @@ inline bool InteriorPoint::no_progress(int it) {
   if (closer) last_residual_ = residual;
   if (!(gap > 0.9 * last_gap_) || closer) {
     last_gap_ = std::min(gap, last_gap_);
-    last_progress_ = it;
+    idle_ = 0;
+  } else {
+    idle_ += solve_residual_ > std::max(kBearable, system_.attainable()) ? kInaccurate : 1;
   }
-  return it - last_progress_ > kPatience;
+  return idle_ > kPatience;
 }
 
 }  // namespace sparsvm
