@@ -161,9 +161,9 @@ def test_samples_at_rest_are_left_out_only_while_they_stay(samples, features, cl
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("features", [4, 150])
-def test_means_and_starts_do_not_mind_the_samples_order(features):
-    problem = resting_problem(203 if features == 4 else 3600, features, 4)
+@pytest.mark.parametrize(("features", "classes"), [(4, 4), (4, 16), (4, 40), (150, 4)])
+def test_means_and_starts_do_not_mind_the_samples_order(features, classes):
+    problem = resting_problem(203 if features == 4 else 3600, features, classes)
     one, two = FBPD()._method(problem), FBPD()._method(problem)
     one.run(20)
     one.forget()

@@ -249,10 +249,11 @@ class Fbpd {
   /// What scores count for in the dual step; one output stands for two classes.
   double score_factor() const { return outputs_ == 1 ? 0.5 * sigma_ : sigma_; }
 
-  /// All but what the steps add while they are at it: the weights and, in wide sweeps, Ỹ.
+  /// All but what the steps add while they are at it: the weights, and of fused rows and in wide sweeps
+  /// the dual.
   void add_to_sums() {
     ++summed_;
-    if (!(swept_ && swept_->wide())) add(signed_, sum_signed_);
+    if (!fused_ && !(swept_ && swept_->wide())) add(signed_, sum_signed_);
     add(intercept_, sum_intercept_);
   }
 
@@ -382,8 +383,10 @@ class Fbpd {
   /// Y from the scores of the extrapolated weights; a fused pass leaves the next gradient behind.
   void dual_step() {
     const double *V = ahead_.data(), *b = ahead_intercept_.data();
+    double* along = sums_this_one() ? sum_signed_.data() : nullptr;
     if (fused_) {
-      return fused_->step(V, b, score_factor(), signed_.data(), gradient_.data(), totals_.data());
+      return fused_->step(V, b, score_factor(), signed_.data(), gradient_.data(), totals_.data(),
+                          along);
     }
     if (!swept_ && !columns_) problem_.design->scores(V, outputs_, scores_.data());
     if (few()) {
@@ -406,7 +409,7 @@ class Fbpd {
     if (swept_) {
       const Affine now{V, b, d_, outputs_};
       rows.rest = swept_->resting(now, sigma_);
-      if (sums_this_one()) rows.along = sum_signed_.data();
+      rows.along = along;
       rows.even = even_;
       rows.even_margin = problem_.cost[1];
       swept_rows(rows, swept_->with(V, gradient_.data()));

@@ -253,6 +253,7 @@ SPARSVM_INLINE void project_tile(const Pass& a, const P (&excess)[G], bool (&wro
     store(a.threshold + g * width, last + theta[g]);
     sum[g] = P{} - mass[g];
   });
+  const P one = P{} + 1.0;
   for (std::int64_t k = 0; k < a.outputs; ++k) {
     repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
       P y;
@@ -260,7 +261,7 @@ SPARSVM_INLINE void project_tile(const Pass& a, const P (&excess)[G], bool (&wro
       y = y - theta[g];
       keep_positive(y);
       store(a.dual + k * lanes + g * width, y);
-      sum[g] += y;
+      add_aside(sum[g], y, one);
     });
   }
   missed<P, G>(a, sum, mass, wrong);

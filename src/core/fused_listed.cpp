@@ -79,10 +79,16 @@ SPARSVM_WIDE void sum_rows(const Listed& to, const double* rows, const double* d
 }  // namespace
 
 SPARSVM_WIDE void sum_listed(const Listed& to, const double* dual, std::int64_t outputs,
-                             std::int64_t units) {
+                             std::int64_t units, double* along) {
   const std::int64_t block = outputs * Listed::lanes;
   for (std::int64_t k = 0; k < outputs; ++k, dual += Listed::lanes) {
     const std::int64_t count = list_class(to, dual, outputs, units);
+    if (along) {
+      for (std::int64_t e = 0; e < count; ++e) {
+        const std::int64_t at = (to.places[e] >> 5) * block + (to.places[e] & 31);
+        along[k * Listed::lanes + at] += dual[at];
+      }
+    }
     for (std::int64_t j = 0; j < to.length; j += 64) {
       const double* rows = to.rows + j;
       double* sums = to.sums + k * to.length + j;

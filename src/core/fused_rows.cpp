@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "flat_loops.hpp"
 #include "fused_calls.hpp"
 
 namespace sparsvm {
@@ -103,7 +104,8 @@ void FusedRows::add_up_sums(double* gradient, double* sums) {
   fused::add_up(totals_.data(), own_sums_.data(), outputs_, sums);
 }
 
-void FusedRows::pass(bool project, std::int64_t active, double* dual) {
+void FusedRows::pass(bool project, std::int64_t active, double* dual,
+                     [[maybe_unused]] double* along) {
   for (std::int64_t first = 0; first < moving_; first += at_once_ * lanes) {
     const std::int64_t count = std::min(at_once_ * lanes, moving_ - first);
     if (!keeps_X()) gather(first, std::min(count, samples_ - first));
@@ -112,8 +114,32 @@ void FusedRows::pass(bool project, std::int64_t active, double* dual) {
     fused::some_blocks(a, count, project);
   }
 #if defined(SPARSVM_WIDE)
-  if (listed_.rows) fused::sum_listed(listed_, dual, outputs_, (moving_ + 7) / fused::width);
+  if (listed_.rows) {
+    return fused::sum_listed(listed_, dual, outputs_, (moving_ + 7) / fused::width, along);
+  }
 #endif
+}
+
+/// Adds all of Y that pass() has not: moving samples in whole blocks, and units at rest, most of which
+/// have one entry a sample.
+void FusedRows::add_others(const double* dual, double* along) const {
+  const std::int64_t blocks = listed_.rows ? 0 : (moving_ + lanes - 1) / lanes;
+  const std::int64_t added = blocks * lanes / fused::width;
+  flat::add(dual, along, blocks * lanes * outputs_);
+  for (std::int64_t unit = std::max(resting_.first(), added); unit < resting_.end(); ++unit) {
+    const std::int64_t first = unit * fused::width, at = position(first, 0, outputs_);
+    const std::int64_t end = std::min<std::int64_t>(first + fused::width, samples_);
+    if (resting_.asleep(unit)) {
+      for (std::int64_t p = first; p < end; ++p) {
+        along[at + label_[static_cast<std::size_t>(p)] * lanes + p - first] +=
+            mass_[static_cast<std::size_t>(p)];
+      }
+      continue;
+    }
+    for (std::int64_t k = 0; k < outputs_; ++k) {
+      flat::add(dual + at + k * lanes, along + at + k * lanes, fused::width);
+    }
+  }
 }
 
 /// Calls use(pass, samples) with the unit, gathered if need be.
@@ -164,16 +190,17 @@ std::int64_t FusedRows::load_weights(const Affine& now, double factor) {
 }
 
 void FusedRows::step(const double* weights, const double* intercept, double factor, double* dual,
-                     double* gradient, double* sums) {
+                     double* gradient, double* sums, double* along) {
   const Affine now{weights, intercept, features_, outputs_};
   const std::int64_t active = load_weights(now, factor);
   clear_sums();
-  pass(true, active, dual);
+  pass(true, active, dual, along);
   if (resting_.any()) {
     const double distance = factor * resting_.distance(now);
     pass_resting(active, distance, dual);
     resting_.end_pass(now, distance);
   }
+  if (along) add_others(dual, along);
   add_up_sums(gradient, sums);
 }
 
@@ -183,7 +210,7 @@ void FusedRows::gradient(double* dual, double* gradient, double* sums) {
   moving_ = samples_;
   find_base();
   clear_sums();
-  pass(false, 0, dual);
+  pass(false, 0, dual, nullptr);
   add_up_sums(gradient, sums);
 }
 
@@ -199,7 +226,7 @@ void FusedRows::find_base() {
   std::fill(own_sums_.begin(), own_sums_.end(), 0.0);
   std::vector<double> all(own_gradient_.size()), sums(own_sums_.size());
   clear_sums();
-  pass(false, 0, own.data());
+  pass(false, 0, own.data(), nullptr);
   add_up_sums(all.data(), sums.data());
   own_gradient_ = std::move(all);
   own_sums_ = std::move(sums);

@@ -54,9 +54,10 @@ class FusedRows {
   }
 
   /// Y <- P(Y + factor·(X W + intercept) + margins), in the order of at(); then gradient = XᵀỸ
-  /// (d x K) and sums = 1ᵀỸ (K) with Ỹ = Y − own.
+  /// (d x K) and sums = 1ᵀỸ (K) with Ỹ = Y − own. The new Y is added to `along`, in the same order, if
+  /// that is not null.
   void step(const double* weights, const double* intercept, double factor, double* dual,
-            double* gradient, double* sums);
+            double* gradient, double* sums, double* along);
 
   /// gradient and sums of a Y at hand, to the last bit what step() leaves behind. All samples count
   /// as moving from here on.
@@ -79,8 +80,9 @@ class FusedRows {
   void add_up_sums(double* gradient, double* sums);
   void find_base();
   void choose_sums(const double* dual);
-  void pass(bool project, std::int64_t active, double* dual);
+  void pass(bool project, std::int64_t active, double* dual, double* along);
   void pass_resting(std::int64_t active, double distance, double* dual);
+  void add_others(const double* dual, double* along) const;
   template <typename Use>
   void with_unit(std::int64_t unit, const fused::Pass& all, Use use);
   double least_tolerance(std::int64_t first, int count, const double* slack) const;

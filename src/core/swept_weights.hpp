@@ -69,9 +69,9 @@ class SweptWeights {
       const bool used = std::any_of(w, end, [](double value) { return value != 0.0; });
       place_[static_cast<std::size_t>(j)] = used ? static_cast<int32_t>(active) : -1;
       active += used;
-    }
-    if (4 * active > features_) {
-      return {rows_, features_, weights, nullptr, gradient, features_, room_.data()};
+      if (4 * active > features_) {
+        return {rows_, features_, weights, nullptr, gradient, features_, room_.data()};
+      }
     }
     packed_.resize(static_cast<std::size_t>(active * outputs_));
     for (int64_t j = 0; j < features_; ++j) {
