@@ -10,15 +10,6 @@ namespace sparsvm {
 
 namespace fused {
 
-Pass at_block(const Pass& all, std::int64_t at) {
-  Pass a = all;
-  const std::int64_t row = at * lanes;
-  a.X += row * all.features;
-  a.lift += row * all.outputs, a.dual += row * all.outputs;
-  a.mass += row, a.threshold += row, a.share += row;
-  return a;
-}
-
 namespace {
 
 template <typename P, bool project>

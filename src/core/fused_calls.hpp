@@ -11,7 +11,14 @@ namespace sparsvm::fused {
 bool wide_registers();
 
 /// The pass at the block `at`.
-Pass at_block(const Pass& all, std::int64_t at);
+SPARSVM_INLINE Pass at_block(const Pass& all, std::int64_t at) {
+  Pass a = all;
+  const std::int64_t row = at * lanes;
+  a.X += row * all.features;
+  a.lift += row * all.outputs, a.dual += row * all.outputs;
+  a.mass += row, a.threshold += row, a.share += row;
+  return a;
+}
 
 /// The pass at eight samples; X is that of the first of them.
 Pass at_unit(const Pass& all, std::int64_t unit, const double* X);
