@@ -36,7 +36,7 @@ class DirectSystem {
       : rows_(rows), columns_(columns), penalty_(penalty), monitor_(monitor) {}
 
   /// Whether the matrix is small and costs less than this many products with the Hessian. To be asked after rows.refresh_curvature().
-  bool pays(const NewtonSystem& system, int products) {
+  bool pays(const SmoothNewtonSystem& system, int products) {
     const auto free = static_cast<double>(std::count_if(
         system.mark.begin(), system.mark.end(), [](auto m) { return m != UnitPenalty::fixed; }));
     if (free > kLargest || free == 0.0) return false;
@@ -53,7 +53,7 @@ class DirectSystem {
   }
 
   /// The step for right-hand side r; false where the matrix cannot be factorised.
-  bool solve(const NewtonSystem& system, const std::vector<double>& ring,
+  bool solve(const SmoothNewtonSystem& system, const std::vector<double>& ring,
              const std::vector<double>& r, std::vector<double>& step) {
     number(system);
     load(system);
@@ -96,7 +96,7 @@ class DirectSystem {
   }
 
   /// Which variable each coordinate belongs to, and how far it moves with it.
-  void number(const NewtonSystem& system) {
+  void number(const SmoothNewtonSystem& system) {
     variable_.assign(system.w.size(), -1);
     factor_.assign(system.w.size(), 1.0);
     count_ = 0;
@@ -110,7 +110,7 @@ class DirectSystem {
   }
 
   /// The active features, one column of n each, and ones for the intercept.
-  void load(const NewtonSystem& system) {
+  void load(const SmoothNewtonSystem& system) {
     const std::size_t n = at(rows_.n);
     X_.assign(at(system.rows()) * n, 0.0);
     for (std::size_t f = 0; f < system.features.size(); ++f) {
@@ -122,7 +122,7 @@ class DirectSystem {
     if (system.intercept) std::fill_n(X_.end() - static_cast<std::ptrdiff_t>(n), n, 1.0);
   }
 
-  void add_loss(const NewtonSystem& system) {
+  void add_loss(const SmoothNewtonSystem& system) {
     const int outputs = rows_.outputs;
     batch_.resize(at(count_) * at(kBatch));
     filled_ = 0;
@@ -153,7 +153,7 @@ class DirectSystem {
     multiply();
   }
 
-  void add_row(const NewtonSystem& system, std::int64_t i, double weight,
+  void add_row(const SmoothNewtonSystem& system, std::int64_t i, double weight,
                const std::vector<double>& along) {
     double* row = batch_.data() + at(filled_) * at(count_);
     std::fill(row, row + count_, 0.0);
@@ -175,7 +175,7 @@ class DirectSystem {
     filled_ = 0;
   }
 
-  void add_penalty(const NewtonSystem& system, const std::vector<double>& ring) {
+  void add_penalty(const SmoothNewtonSystem& system, const std::vector<double>& ring) {
     const std::size_t m = at(count_);
     for (std::size_t e = 0; e < system.w.size(); ++e)
       if (variable_[e] >= 0) matrix_[at(variable_[e]) * (m + 1)] += system.straight[e];

@@ -29,7 +29,7 @@ namespace sparsvm {
 
 /// A Newton system on the active manifold: features by outputs, padded to `width`, the intercept
 /// last. `diagonal` is that of the loss, `straight` that of the penalty.
-struct NewtonSystem {
+struct SmoothNewtonSystem {
   const std::vector<std::int64_t>& units;
   const std::vector<std::int64_t>& starts;  // first row of each unit
   const std::vector<std::int32_t>& features;
@@ -54,7 +54,7 @@ class NewtonPreconditioner {
   }
 
   /// Make ready for a system at the current curvature of the samples.
-  void prepare(const NewtonSystem& system) {
+  void prepare(const SmoothNewtonSystem& system) {
     system_ = &system;
     inverse_.assign(system.w.size(), 0.0);
     for (std::size_t e = 0; e < inverse_.size(); ++e) {
@@ -268,7 +268,7 @@ class NewtonPreconditioner {
   Monitor& monitor_;
   int width_, outputs_;
   bool separate_, shifts_, usable_;
-  const NewtonSystem* system_ = nullptr;
+  const SmoothNewtonSystem* system_ = nullptr;
   std::vector<double> inverse_, centred_, shift_, work_;
   std::vector<std::int32_t> built_;
   std::vector<std::vector<double>> gram_;

@@ -61,8 +61,8 @@ class NewtonStep {
       if (mark_[e] != UnitPenalty::fixed)
         outcome.residual = std::max(outcome.residual, std::fabs(g_[e] + q_[e]));
     }
-    const NewtonSystem system{units, starts_, features_, intercept_, active_,
-                              w_,    mark_,   h_,        straight_};
+    const SmoothNewtonSystem system{units, starts_, features_, intercept_, active_,
+                                    w_,    mark_,   h_,        straight_};
     descend();
     const bool direct =
         direct_.pays(system, options.cg_limit) && direct_.solve(system, ring_, r_, step_);
