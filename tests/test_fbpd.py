@@ -87,6 +87,28 @@ def test_iterates_with_many_samples_and_classes(classes, features):
 
 
 @pytest.mark.native
+@pytest.mark.parametrize("even", [True, False])
+def test_iterates_with_more_margins_than_are_kept_if_they_are_even(even):
+    samples, features, classes = 1001, 5, 70
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(samples, features))
+    y = (X @ rng.normal(size=(features, classes))).argmax(axis=1).astype(np.int32)
+    y[:classes] = np.arange(classes)
+    problem = hinge_problem(X, y, "l1", alpha=1e-3)
+    problem = replace(problem, margin_scale=rng.random(samples) + 0.5)
+    if not even:
+        cost = rng.random((classes, classes)) + 0.2
+        np.fill_diagonal(cost, 0.0)
+        problem = replace(problem, cost=cost)
+    method = FBPD()._method(problem)
+    follow(problem, 3, method)
+    for _ in range(2):  # before and after samples at rest are put together
+        method.run(60)
+        follow(problem, 2, method)
+        np.testing.assert_allclose(method.last()[2].sum(axis=1), problem.mass, rtol=1e-13)
+
+
+@pytest.mark.native
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_iterates_on_data_too_large_to_be_kept_in_blocks(order):
     rng = np.random.default_rng(0)

@@ -104,7 +104,12 @@ Pass at_unit(const Pass& all, std::int64_t unit, const double* X) {
   Pass a = at_block(all, unit / units);
   const std::int64_t lane = unit % units * width;
   a.X = X;
-  a.lift += lane, a.dual += lane, a.mass += lane, a.threshold += lane, a.share += lane;
+  if (a.own) {
+    a.own += lane / width, a.own_lift += lane;
+  } else {
+    a.lift += lane;
+  }
+  a.dual += lane, a.mass += lane, a.threshold += lane, a.share += lane;
   return a;
 }
 

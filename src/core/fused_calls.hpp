@@ -15,7 +15,12 @@ SPARSVM_INLINE Pass at_block(const Pass& all, std::int64_t at) {
   Pass a = all;
   const std::int64_t row = at * lanes;
   a.X += row * all.features;
-  a.lift += row * all.outputs, a.dual += row * all.outputs;
+  a.dual += row * all.outputs;
+  if (a.own) {
+    a.own += 4 * at * all.outputs, a.own_lift += row;
+  } else {
+    a.lift += row * all.outputs;
+  }
   a.mass += row, a.threshold += row, a.share += row;
   return a;
 }

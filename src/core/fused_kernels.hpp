@@ -21,7 +21,10 @@ struct Pass {
   const std::int64_t* where;  // active: the features times `lanes`
   const double* weights;      // active x K, times σ
   const double* intercept;    // K, times σ
-  const double *X, *lift, *mass;
+  const double *X, *mass;
+  const double* lift;         // σ times the margins, like Y; or null
+  const std::uint8_t* own;    // then K x 4 bytes a block: lanes of which a class is the true one
+  const double* own_lift;     // and what these have instead
   double *threshold, *share;  // of the last projection, and one over the number above it
   double* dual;               // Y
   double* moved;    // (K + 1) x lanes: Y + σ(scores + margins) less the threshold, and that itself
@@ -37,6 +40,20 @@ inline constexpr int size = sizeof(P) / sizeof(double);
 template <typename P>
 inline constexpr int tile = size<P> == width ? 8 : 4;
 
+/// v += the margins of class k of samples 8g, ..., 8g + 7.
+template <typename P>
+SPARSVM_INLINE void add_margins(const Pass& a, std::int64_t k, int g, P& v) {
+  P lift;
+  if constexpr (size<P> == width) {
+    if (a.own) {
+      load(lift, a.own_lift + g * width);
+      return add_some(v, a.own[4 * k + g], lift);
+    }
+  }
+  load(lift, a.lift + k * lanes + g * width);
+  v += lift;
+}
+
 /// Y + σ(scores + margins) − threshold of T classes.
 template <typename P, int T, int G>
 SPARSVM_INLINE void take_scores(const Pass& a, std::int64_t k, P (&s)[T][G]) {
@@ -50,10 +67,8 @@ SPARSVM_INLINE void take_scores(const Pass& a, std::int64_t k, P (&s)[T][G]) {
     repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
       const P b = P{} + a.intercept[k + t];
       repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
-        P lift;
         load(s[t][g], a.dual + (k + t) * lanes + g * width);
-        load(lift, a.lift + (k + t) * lanes + g * width);
-        s[t][g] += lift;
+        add_margins(a, k + t, g, s[t][g]);
         add_aside(s[t][g], last[g], one);
         s[t][g] += b;
       });

@@ -43,7 +43,7 @@ FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
       // What is gathered in every pass should lie in the second cache.
       at_once_(X.n() * X.d() <= most_entries ? blocks_
                                              : std::max<std::int64_t>(1, 16384 / (lanes * X.d()))),
-      moving_(X.n()), X_(at_once_ * lanes * X.d()), lift_(entries()),
+      moving_(X.n()), X_(at_once_ * lanes * X.d()), lift_(0),
       mass_(static_cast<std::size_t>(blocks_ * lanes)), threshold_(mass_.size()),
       share_(mass_.size(), 1.0), label_(mass_.size(), -1), place_(static_cast<std::size_t>(X.n())),
       own_gradient_(static_cast<std::size_t>(X.d() * outputs)),
@@ -56,17 +56,49 @@ FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
   std::iota(place_.begin(), place_.end(), std::int64_t{0});
   sample_ = place_;
   if (keeps_X()) gather(0, n);
-  // A row without mass beyond the last sample has one entry that counts, whose projection is 0.
-  for (std::int64_t i = 0; i < blocks_ * lanes; ++i) {
-    for (std::int64_t k = 0; k < outputs; ++k) {
-      const double beyond = k == 0 ? 0.0 : -1e200;
-      lift_.data()[position(i, k, outputs)] = i < n ? margins[i * outputs + k] : beyond;
-      if (i < n && own[i * outputs + k] > 0.0) {
-        label_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(k);
+  for (std::int64_t e = 0; e < n * outputs; ++e) {
+    if (own[e] > 0.0)
+      label_[static_cast<std::size_t>(e / outputs)] = static_cast<std::int32_t>(e % outputs);
+  }
+  if (fused::wide_registers() && outputs > 1 && entries() > most_margins &&
+      find_even_margins(margins)) {
+    mark_own();
+  } else {
+    // A row without mass beyond the last sample has one entry that counts, whose projection is 0.
+    lift_ = Workspace(entries());
+    for (std::int64_t i = 0; i < blocks_ * lanes; ++i) {
+      for (std::int64_t k = 0; k < outputs; ++k) {
+        const double beyond = k == 0 ? 0.0 : -1e200;
+        lift_.data()[position(i, k, outputs)] = i < n ? margins[i * outputs + k] : beyond;
       }
     }
   }
   find_base();
+}
+
+/// Whether all classes of a sample but the true one have the same margin; if so, by how much less that of
+/// the true one is, which tells as much to a projection.
+bool FusedRows::find_even_margins(const double* margins) {
+  own_lift_.assign(mass_.size(), 1e200);  // an entry that counts beyond the last sample
+  for (std::int64_t i = 0; i < samples_; ++i) {
+    const double* row = margins + i * outputs_;
+    const std::int64_t label = label_[static_cast<std::size_t>(i)];
+    const double others = row[label == 0 ? 1 : 0];
+    for (std::int64_t k = 0; k < outputs_; ++k) {
+      if (k != label && row[k] != others) return false;
+    }
+    own_lift_[static_cast<std::size_t>(i)] = label < 0 ? 0.0 : row[label] - others;
+  }
+  return true;
+}
+
+void FusedRows::mark_own() {
+  own_.assign(static_cast<std::size_t>(4 * blocks_ * outputs_), 0);
+  for (std::int64_t p = 0; p < blocks_ * lanes; ++p) {
+    const std::int64_t label = std::max(label_[static_cast<std::size_t>(p)], 0), lane = p % lanes;
+    const std::int64_t at = 4 * (p / lanes * outputs_ + label) + lane / fused::width;
+    own_[static_cast<std::size_t>(at)] |= static_cast<std::uint8_t>(1 << lane % fused::width);
+  }
 }
 
 void FusedRows::gather(std::int64_t first, std::int64_t count) {
@@ -79,11 +111,23 @@ void FusedRows::gather(std::int64_t first, std::int64_t count) {
 }
 
 fused::Pass FusedRows::all(std::int64_t active, double* dual) {
-  return {features_,         outputs_,        active,
-          where_.data(),     weights_.data(), weights_.data() + features_ * outputs_,
-          X_.data(),         lift_.data(),    mass_.data(),
-          threshold_.data(), share_.data(),   dual,
-          moved_.data(),     partial_.data(), totals_.data(),
+  return {features_,
+          outputs_,
+          active,
+          where_.data(),
+          weights_.data(),
+          weights_.data() + features_ * outputs_,
+          X_.data(),
+          mass_.data(),
+          own_.empty() ? lift_.data() : nullptr,
+          own_.empty() ? nullptr : own_.data(),
+          own_lift_.data(),
+          threshold_.data(),
+          share_.data(),
+          dual,
+          moved_.data(),
+          partial_.data(),
+          totals_.data(),
           !listed_.rows};
 }
 
@@ -322,8 +366,11 @@ void FusedRows::move_places(const std::vector<std::int64_t>& from, double* dual,
     }
   };
   if (keeps_X()) move(X_.data(), features_);
-  for (double* values : {lift_.data(), dual, along}) move(values, outputs_);
-  for (std::vector<double>* values : {&mass_, &threshold_, &share_}) move(values->data(), 1);
+  if (own_.empty()) move(lift_.data(), outputs_);
+  for (double* values : {dual, along}) move(values, outputs_);
+  for (std::vector<double>* values : {&mass_, &threshold_, &share_, &own_lift_}) {
+    if (!values->empty()) move(values->data(), 1);
+  }
   const std::vector<std::int32_t> label = label_;
   const std::vector<std::int64_t> sample = sample_;
   for (std::size_t p = 0; p < from.size(); ++p) {
@@ -332,6 +379,7 @@ void FusedRows::move_places(const std::vector<std::int64_t>& from, double* dual,
     sample_[p] = sample[old_place];
     place_[static_cast<std::size_t>(sample_[p])] = static_cast<std::int64_t>(p);
   }
+  if (!own_.empty()) mark_own();
 }
 
 }  // namespace sparsvm

@@ -36,6 +36,9 @@ class FusedRows {
   /// Where registers hold four doubles, products and sums are instructions of their own, which BLAS
   /// has in one; few features leave it little to gain.
   static constexpr std::int64_t most_features = 64;
+  /// Margins beyond so many, the same for all classes but the true one, are not read from memory: where
+  /// the true class is takes a bit an entry. That of fewer lies in the second cache and is read faster.
+  static constexpr std::int64_t most_margins = 1 << 16;
   /// X is kept in the order of this class if it has no more entries; if it has, blocks of it are
   /// gathered in every pass, since a copy would be more than the design itself may keep.
   static constexpr std::int64_t most_entries = 1 << 19;
@@ -79,6 +82,8 @@ class FusedRows {
   void clear_sums();
   void add_up_sums(double* gradient, double* sums);
   void find_base();
+  bool find_even_margins(const double* margins);
+  void mark_own();
   void choose_sums(const double* dual);
   void pass(bool project, std::int64_t active, double* dual, double* along);
   void pass_resting(std::int64_t active, double distance, double* dual);
@@ -93,10 +98,12 @@ class FusedRows {
 
   const Design* design_;
   std::int64_t samples_, blocks_, features_, outputs_;
-  std::int64_t at_once_;                         // blocks of X that are there at a time
-  std::int64_t moving_;                          // places before this one are treated in every pass
-  Workspace X_;                                  // at_once x d x lanes
-  Workspace lift_;                               // the margins, like Y
+  std::int64_t at_once_;           // blocks of X that are there at a time
+  std::int64_t moving_;            // places before this one are treated in every pass
+  Workspace X_;                    // at_once x d x lanes
+  Workspace lift_;                 // the margins, like Y, unless they are marked
+  std::vector<std::uint8_t> own_;  // see fused::Pass
+  std::vector<double> own_lift_;
   std::vector<double> mass_;                     // blocks x lanes, 0 beyond the last sample
   std::vector<double> threshold_, share_;        // blocks x lanes, see fused::Pass
   std::vector<double> tolerance_;                // n: 1/(2‖(x, 1)‖), once there was an arrangement

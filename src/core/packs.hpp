@@ -109,6 +109,11 @@ SPARSVM_INLINE void keep_smaller(WidePack& v, const WidePack& other) {
   asm("vminpd %1, %0, %0" : "+v"(v) : "v"(other));
 }
 
+/// v <- v + by in some lanes.
+SPARSVM_INLINE void add_some(WidePack& v, std::uint8_t lanes, const WidePack& by) {
+  asm("vaddpd %2, %0, %0 %{%1%}" : "+v"(v) : "Yk"(lanes), "v"(by));
+}
+
 SPARSVM_INLINE void keep_larger(WidePack& v, const WidePack& other) {
   asm("vmaxpd %1, %0, %0" : "+v"(v) : "v"(other));
 }
