@@ -10,6 +10,7 @@ import pytest
 
 import hinge_cases as cases
 from sparsvm.largest_alpha import largest_alpha
+from sparsvm.penalties import GroupLinf
 from sparsvm.solution import Control
 from sparsvm.solvers import InteriorPoint
 
@@ -90,6 +91,18 @@ def test_groups_that_span_fifty_classes_keep_their_digits(seed):
     X[:, [2, 6]] *= 1e6
     X = cases.STORAGES["csr"](X)
     problem = cases.build(X, y, cases.PENALTIES["l1/linf-blocks-joint"](8), share=1e-3)
+    solution = InteriorPoint().solve(problem, None, Control(tol=1e-6))
+    cases.assert_proven(problem, solution, 1e-6)
+
+
+def test_wide_groups_that_span_many_classes_are_opened_at_any_price():
+    # From the side of the samples a step would cost a hundredth, and has no digits.
+    rng = np.random.default_rng(1)
+    y = np.r_[np.arange(20), rng.integers(0, 20, 15)]
+    X = rng.integers(-1, 2, (35, 24)) * 1.0
+    X[:, [3, 11]] *= 1e6
+    X[:, 17] *= 1e-6
+    problem = cases.build(X, y, GroupLinf(groups=np.arange(24) % 3), share=1e-6)
     solution = InteriorPoint().solve(problem, None, Control(tol=1e-6))
     cases.assert_proven(problem, solution, 1e-6)
 

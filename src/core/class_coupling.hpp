@@ -32,7 +32,6 @@ class ClassCoupling {
   void clear() {
     count_ = 0;
     weight_.clear();
-    parts_.clear();
   }
 
   // Xw: gathered columns, n x m. Blocks without a rank-one part do not couple. `joint`: blocks span
@@ -58,8 +57,6 @@ class ClassCoupling {
         }
       }
     for (int o = 0; o < open.count(); ++o) normalise(o, open.rho(o), n_classes);
-    parts_.clear();
-    if (open.count() > 0) list_parts(blocks, Xw, n_classes);
   }
 
   // What z has to be multiplied by for the open coordinates as they are, before normalisation.
@@ -80,13 +77,6 @@ class ClassCoupling {
 
   // z += N_k' y
   void gather(int k, const double* y, double* z) const {
-    if (!parts_.empty()) {
-      const Part& part = parts_[k];
-      product_.resize(part.width);
-      gemv('T', n_, part.width, 1.0, part.X.data(), n_, y, 1, 0.0, product_.data(), 1);
-      for (const auto& t : part.terms) z[t.row] += t.factor * product_[t.column];
-      return;
-    }
     const double* v = values_.data() + k * per_class();
     if (!sparse_) {
       gemv('T', n_, count_, 1.0, v, n_, y, 1, 1.0, z, 1);
@@ -98,13 +88,6 @@ class ClassCoupling {
 
   // out += f N_k z
   void scatter(int k, double f, const double* z, double* out) const {
-    if (!parts_.empty()) {
-      const Part& part = parts_[k];
-      product_.assign(part.width, 0.0);
-      for (const auto& t : part.terms) product_[t.column] += t.factor * z[t.row];
-      gemv('N', n_, part.width, f, part.X.data(), n_, product_.data(), 1, 1.0, out, 1);
-      return;
-    }
     const double* v = values_.data() + k * per_class();
     if (!sparse_) {
       gemv('N', n_, count_, f, v, n_, z, 1, 1.0, out, 1);
@@ -169,19 +152,6 @@ class ClassCoupling {
   std::vector<std::int32_t> row_;
   std::vector<double> values_;  // per class: the pattern's values, or n x R dense
   std::vector<double> rows_of_P_, row_sum_;
-  // With open coordinates, of which there may be as many as weights, N_k = X_k times few factors: the
-  // columns of a class and what the terms take them by.
-  struct PartTerm {
-    std::int32_t row, column;
-    double factor;
-  };
-  struct Part {
-    std::vector<double> X;  // n x width
-    std::vector<PartTerm> terms;
-    int width = 0;
-  };
-  std::vector<Part> parts_;
-  mutable std::vector<double> product_;
 
   std::size_t per_class() const {
     return sparse_ ? row_.size() : static_cast<std::size_t>(n_) * count_;
@@ -204,24 +174,6 @@ class ClassCoupling {
     count_ = static_cast<int>(first_.size()) - 1;
     weight_.assign(open.count(), 0.0);
     size_.assign(open.count(), 0.0);
-  }
-
-  void list_parts(const PenaltyBlocks& blocks, const double* Xw, int n_classes) {
-    parts_.resize(n_classes);
-    std::vector<std::int32_t> column(static_cast<std::size_t>(blocks.n_coordinates()), -1);
-    for (int r = 0; r < count_; ++r) {
-      const double scale = r < n_groups() ? 1.0 : 1.0 / size_[r - n_groups()];
-      for (std::size_t a = first_[r]; a < first_[r + 1]; ++a) {
-        const std::int64_t c = terms_[a].coordinate;
-        Part& part = parts_[blocks.cls[c]];
-        if (column[c] < 0) {
-          column[c] = part.width++;
-          const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
-          part.X.insert(part.X.end(), x, x + n_);
-        }
-        part.terms.push_back({r, column[c], scale * terms_[a].factor});
-      }
-    }
   }
 
   // Brings the column of an open coordinate to a mean square of one.

@@ -329,6 +329,7 @@ class InteriorPoint {
   void damp_free_coefficients();
   void assemble();
   bool open_more(double least);
+  bool open_refused();
   bool iterate(int it);
   void advance(double ap, double ad);
 

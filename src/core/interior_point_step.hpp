@@ -154,7 +154,7 @@ inline bool InteriorPoint::predict() {
   for (;;) {
     const double best = find_regularisation();
     if (best <= std::max(kAccurate, system_.attainable())) return true;
-    if (best > kBearable && open_more(kLeastFree)) continue;
+    if (best > kBearable && !polishing_ && (open_refused() || open_more(kLeastFree))) continue;
     if (!std::isfinite(best) || !system_.factor()) return false;
     plain_direction(0.0, kAccurate);
     return true;
@@ -237,8 +237,17 @@ inline bool InteriorPoint::open_more(double least) {
     free_ *= kFreer;
     assemble();
     if (system_.n_open() > before) return true;
+    if (system_.too_dear()) return false;
   }
   return false;
+}
+
+// Whether coordinates that were too dear to open have been opened all the same.
+inline bool InteriorPoint::open_refused() {
+  if (!system_.too_dear()) return false;
+  system_.open_at_any_price();
+  assemble();
+  return !system_.too_dear();
 }
 
 // Mehrotra's corrector: the direction with the second-order terms of the affine one.

@@ -101,7 +101,8 @@ class NewtonSystem {
     curvature_scale_ = 0.0;
     coupling_.clear();
     feature_side_ = prefer_features(blocks, joint);
-    if (!feature_side_ && open_.count() > 0) {
+    too_dear_ = !feature_side_ && open_.count() > 0;
+    if (too_dear_) {
       open_.clear();
       build_class_lists(blocks, joint);
     }
@@ -177,6 +178,12 @@ class NewtonSystem {
     return true;
   }
 
+  // Whether the last assembly left coordinates eliminated because opening them would cost too much.
+  bool too_dear() const { return too_dear_; }
+  // After a solve that failed for that: opens them at any price from then on. The system is to be
+  // assembled again.
+  void open_at_any_price() { at_any_price_ = true; }
+
   static constexpr double kRefined = 1e-11;  // relative residual that more steps do not improve
 
   // Returns false when the matrices cannot be factored even with regularisation.
@@ -191,7 +198,8 @@ class NewtonSystem {
   // From the side of the samples M_k is inverted in single precision, inverted, or factored.
   enum class Means : char { single, inverse, factor };
   static constexpr double kSingle = 1e-4;
-  static constexpr int kLeastSingle = 64;  // samples; with fewer the time is elsewhere
+  static constexpr double kMostColumns = 3000;  // of the side of the features, whatever the price
+  static constexpr int kLeastSingle = 64;       // samples; with fewer the time is elsewhere
   static constexpr int kMaxRefinements = 12;
   static constexpr int kFewRefinements = 2;  // more cost what the inverses save
 
@@ -204,7 +212,7 @@ class NewtonSystem {
   // In single precision: above the diagonal M_k, and in another array its inverse.
   std::vector<float> single_, single_inverse_, single_columns_;
   Means means_ = Means::factor;
-  bool single_suffices_ = true, inverse_suffices_ = true;
+  bool single_suffices_ = true, inverse_suffices_ = true, too_dear_ = false, at_any_price_ = false;
   SpdInverse<double> spd_inverse_;
   SpdInverse<float> single_spd_inverse_;
   OpenCoordinates open_;

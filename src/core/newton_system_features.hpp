@@ -27,6 +27,7 @@ inline bool NewtonSystem::prefer_features(const PenaltyBlocks& blocks, bool join
   columns += open_.count();
   // Open coordinates need this side: eliminating the samples first would cancel the digits that
   // opening saves.
+  if (open_.count() > 0 && at_any_price_ && columns <= kMostColumns) return true;
   const double dearer = open_.count() > 0 ? 0.1 : 1.5;
   return dearer * (n * columns * columns + columns * columns * columns / 3.0) < samples;
 }
