@@ -4,9 +4,9 @@ Prints, for designs of several shapes, the time of one iteration divided by the 
 products alone, on the same state and buffers, measured in turns within one thread. Times are of the
 processor, the shortest over the turns, since whatever else the machine does only ever adds to it.
 The aim is a ratio of at most 1.3 where the design has ten non-zeros per feature. Dense designs,
-and CSR of three classes or more, are passed over once for both products and the dual step and mostly
-stay below 1. ``--grid`` goes through sizes systematically, with l1. Where the aim is
-missed is in ``results/kernels.md``.
+and CSR of three classes or more, are passed over once for both products and the dual step, and
+mostly stay below 1. ``--grid`` goes through sizes systematically, with l1. Where the aim is missed
+is in ``results/kernels.md``.
 
     python benchmarks/kernels/fbpd_iteration.py [--grid]
 """
