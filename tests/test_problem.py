@@ -7,6 +7,7 @@ import pytest
 
 import problems
 from reference import oracles
+from sparsvm.columns import Columns
 from sparsvm.design import make_design
 from sparsvm.losses import Hinge, SquaredHinge
 from sparsvm.penalties import L1, L2, GroupL2
@@ -120,6 +121,19 @@ def test_floor_equals_its_formula():
     sizes = margins + 2 * np.abs(X) @ np.abs(W).max(axis=0) + 2 * np.abs(b).max()
     expected = 16 * np.finfo(float).eps * np.sum(problem.mass * sizes)
     assert problem.floor(W, b) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_floor_covers_a_tilt_that_cancels_the_penalty():
+    """As beyond the cap of capped l1: a huge alpha then multiplies nothing but rounding errors."""
+    errors = []
+    for seed in range(5):
+        weights = np.random.default_rng(seed).uniform(0.5, 2.0, 4)
+        problem, _, W, b = build(L1(weights=weights), alpha=1e-300, seed=seed)
+        flat = replace(problem, alpha=1e8, tilt=problem.penalty.omega * np.sign(W))
+        errors.append(abs(flat.objective(W, b) - problem.objective(W, b)))
+        assert errors[-1] <= flat.floor(W, b)
+        assert flat.floor(Columns.of(W), b) == pytest.approx(flat.floor(W, b))
+    assert max(errors) > problem.floor(W, b)
 
 
 def test_scores_of_two_classes_pin_the_first_to_zero():

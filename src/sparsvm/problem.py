@@ -307,7 +307,7 @@ class Problem:
         from. A smooth loss multiplies that error by its slope and adds the rounding of its own
         value: 16 eps times the weighted mean of :math:`\ell_i + z_i \sum_k |F_{ik}|/p_i`, with
         the dual entries F of the scores (``scores`` saves their computation). An offset adds
-        its own.
+        its own, and so do a tilt and the penalty that it may cancel.
         """
         if isinstance(W, Columns):
             largest = W.largest()
@@ -322,7 +322,12 @@ class Problem:
             sizes *= row_sum(self.loss.dual_entries(*at))
             sizes += self.loss.value(*at)
         sizes += abs(self.offset)
-        return 16.0 * float(np.finfo(np.float64).eps) * float(np.sum(self.mass * sizes))
+        total = float(np.sum(self.mass * sizes))
+        if self.tilt is not None:
+            columns = W if isinstance(W, Columns) else Columns.all_of(W)
+            tilted = float(np.sum(np.abs(self.tilt[:, columns.used] * columns.values)))
+            total += self.alpha * (self._penalty_value(columns) + tilted)
+        return 16.0 * float(np.finfo(np.float64).eps) * total
 
     def dual_at(self, scores: Floats) -> Floats:
         """Return the dual point that belongs to the scores, for smooth losses; not yet feasible.
