@@ -77,11 +77,11 @@ def test_slope_and_hessian_are_the_derivatives_of_the_smoothed_hinge(n_classes):
     np.testing.assert_allclose(differences(slope, x), sub.hessian(W, b), atol=1e-6)
 
 
-def subproblem(X, problem, point, limit=200, direct=3000, **terms):
+def subproblem(X, problem, point, limit=200, direct=3000, accuracy=1e-9, **terms):
     method = _method(problem)
     W, b, Y = point
     method.start(np.ascontiguousarray(W.T), b, Y)
-    report = method.solve(**terms, accuracy=1e-9, limit=limit, typical=0.1, direct=direct)
+    report = method.solve(**terms, accuracy=accuracy, limit=limit, typical=0.1, direct=direct)
     found, intercept, dual = method.point()
     return report, found.T, intercept, dual
 
@@ -108,6 +108,19 @@ def test_the_native_minimiser_is_a_fixed_point_of_the_plain_proximal_step(
     G, g = sub.slope(W, b)
     np.testing.assert_allclose(problem.penalty.prox(W - 0.01 * G, 0.01), W, atol=1e-9)
     np.testing.assert_allclose(g, 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("direct", [3000, 1], ids=["factored", "conjugate gradients"])
+def test_steps_too_short_to_change_the_objective_are_still_taken(kind, direct):
+    # At this accuracy the last steps lower the objective by far less than its rounding error.
+    for seed in range(10):
+        for n_classes in (2, 3):
+            X, problem, rng = draw(kind, seed, n_classes, free=seed % 2 == 0, tilted=kind != "l2")
+            report, *_ = subproblem(
+                X, problem, centre(problem, rng), direct=direct, accuracy=1e-12, **TERMS
+            )
+            assert report["solved"], (seed, n_classes, report)
 
 
 def test_the_first_step_solves_the_plain_newton_equation():

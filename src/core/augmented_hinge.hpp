@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +31,16 @@ struct HingeTerms {
   int64_t outputs() const { return classes == 2 ? 1 : classes; }
 };
 
+/// A sum and the sum of the sizes of its terms, by which its rounding error is measured.
+struct SizedSum {
+  double value = 0.0, size = 0.0;
+
+  void add(double term) {
+    value += term;
+    size += std::abs(term);
+  }
+};
+
 class AugmentedHinge {
  public:
   explicit AugmentedHinge(const HingeTerms& terms)
@@ -41,10 +52,10 @@ class AugmentedHinge {
 
   /// Σ e_i for scores S (n x outputs, intercepts included) around the multipliers center (n x K);
   /// Y (n x K) gets the maximisers.
-  double evaluate(const double* S, const double* center, double gain, double* Y) {
+  SizedSum evaluate(const double* S, const double* center, double gain, double* Y) {
     const int64_t K = t_.classes;
     constexpr int lanes = SimplexBatch::lanes;
-    double total = 0.0;
+    SizedSum total;
     int64_t i = 0;
     if (K <= SimplexBatch::longest) {
       double* block = batch_.block();
@@ -56,14 +67,14 @@ class AugmentedHinge {
         batch_.project();
         for (int l = 0; l < lanes; ++l) {
           for (int64_t k = 0; k < K; ++k) Y[(i + l) * K + k] = block[k * lanes + l];
-          total += value(i + l, S, center, gain, Y);
+          add(i + l, S, center, gain, Y, total);
         }
       }
     }
     for (; i < t_.n; ++i) {
       move(i, S, center, gain, row_.data(), 1);
       project_simplex(row_.data(), K, t_.lam[i], Y + i * K, scratch_);
-      total += value(i, S, center, gain, Y);
+      add(i, S, center, gain, Y, total);
     }
     return total;
   }
@@ -104,18 +115,18 @@ class AugmentedHinge {
     for (int64_t k = 0; k < t_.classes; ++k) out[k * stride] = at[k] + c * out[k * stride];
   }
 
-  double value(int64_t i, const double* S, const double* center, double gain, const double* Y) {
+  void add(int64_t i, const double* S, const double* center, double gain, const double* Y,
+           SizedSum& total) {
     const double half = 0.5 / (gain * t_.lam[i]);
     const double* now = Y + i * t_.classes;
     const double* at = center + i * t_.classes;
     double* u = row_.data();
     differences(i, S, u, 1);
-    double sum = 0.0;
     for (int64_t k = 0; k < t_.classes; ++k) {
       const double moved = now[k] - at[k];
-      sum += now[k] * u[k] - half * moved * moved;
+      total.add(now[k] * u[k]);
+      total.add(-half * moved * moved);
     }
-    return sum;
   }
 
   HingeTerms t_;

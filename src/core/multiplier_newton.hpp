@@ -191,17 +191,18 @@ class MultiplierNewton {
     }
   }
 
-  /// Penalty, tilt and prox terms.
-  double separable_value(const double* Z) const {
-    double total = manifold_.value(set_.blocks, Z);
+  /// The objective at Z, whose scores are S; Y gets the maximisers of the hinge.
+  SizedSum objective(const double* Z, const double* S, double* Y) {
+    SizedSum total = hinge_.evaluate(S, multipliers_.data(), gain_, Y);
+    total.add(manifold_.value(set_.blocks, Z));
     for (std::size_t e = 0; e < center_.size(); ++e) {
       const double moved = Z[e] - center_[e];
-      total += 0.5 * anchor_[e] * moved * moved;
+      total.add(0.5 * anchor_[e] * moved * moved);
     }
     if (!p_.tilt) return total;
     for (int64_t f = 0; f < width(); ++f) {
       for (int64_t o = 0; o < outputs_; ++o) {
-        total -= set_.tilt(set_.features[f], o) * set_.scale[f] * Z[f * outputs_ + o];
+        total.add(-set_.tilt(set_.features[f], o) * set_.scale[f] * Z[f * outputs_ + o]);
       }
     }
     return total;
@@ -210,8 +211,7 @@ class MultiplierNewton {
   template <typename Poll>
   void evaluate_afresh(Poll poll) {
     scores_of(Z_.data(), scores_, poll);
-    value_ = separable_value(Z_.data()) +
-             hinge_.evaluate(scores_.data(), multipliers_.data(), gain_, dual_.data());
+    value_ = objective(Z_.data(), scores_.data(), dual_.data()).value;
   }
 
   /// Ỹ of the outputs.
@@ -393,8 +393,7 @@ class MultiplierNewton {
     Vector end = Z_;
     for (std::size_t e = 0; e < end.size(); ++e) end[e] += D_[e];
     manifold_.project(set_.blocks, point_, end.data());
-    double promise =
-        manifold_.value(set_.blocks, end.data()) - manifold_.value(set_.blocks, Z_.data());
+    double promise = manifold_.change(set_.blocks, Z_.data(), end.data());
     for (std::size_t e = 0; e < end.size(); ++e) {
       end[e] -= Z_[e];
       promise += g_[e] * end[e];
@@ -409,19 +408,18 @@ class MultiplierNewton {
       for (std::size_t s = 0; s < scores_.size(); ++s) {
         trial_scores_[s] = scores_[s] + step * change_[s];
       }
-      if (try_point(1e-4 * step * promise)) return step;
+      if (try_point(-1e-4 * step * promise, 1e-14)) return step;
       poll();
     }
     return 0.0;
   }
 
-  /// Take the trial point if it lies below the present one by `decrease` (a negative number).
-  bool try_point(double decrease) {
-    const double value =
-        separable_value(trial_.data()) +
-        hinge_.evaluate(trial_scores_.data(), multipliers_.data(), gain_, trial_dual_.data());
-    if (!(value <= value_ + decrease + 1e-14 * std::abs(value_))) return false;
-    value_ = value;
+  /// Take the trial point if it lies below the present one by more than `decrease`. `slack` times
+  /// the size of the terms is forgiven: near the solution only rounding tells the values apart.
+  bool try_point(double decrease, double slack) {
+    const SizedSum found = objective(trial_.data(), trial_scores_.data(), trial_dual_.data());
+    if (!(found.value < value_ - decrease + slack * found.size)) return false;
+    value_ = found.value;
     Z_.swap(trial_);
     scores_.swap(trial_scores_);
     dual_.swap(trial_dual_);
@@ -446,8 +444,7 @@ class MultiplierNewton {
       }
       trial_ = end;
       scores_of(trial_.data(), trial_scores_, poll);
-      const double before = value_;
-      if (try_point(0.0) && value_ < before) return true;
+      if (try_point(0.0, 0.0)) return true;
     }
     return false;
   }

@@ -85,14 +85,29 @@ class PenaltyManifold {
       total += l1_ * std::abs(Z[e]) + 0.5 * quad_ * Z[e] * Z[e];
     }
     if (!grouped()) return total;
+    for (int64_t b = 0; b < blocks.size(); ++b) total += group_ * block_norm(blocks, b, Z);
+    return total;
+  }
+
+  /// value(to) - value(from), exact to the rounding of to - from: the difference of the values
+  /// themselves knows nothing about the last steps, which are shorter than their rounding.
+  double change(const BlockList& blocks, const double* from, const double* to) const {
+    double total = 0.0;
+    for (const int64_t e : blocks.member) {
+      total += l1_ * (std::abs(to[e]) - std::abs(from[e])) + 0.5 * quad_ * squares(from[e], to[e]);
+    }
+    if (!grouped()) return total;
     for (int64_t b = 0; b < blocks.size(); ++b) {
-      double sum = 0.0, top = 0.0;
-      for (int64_t m = blocks.first[b]; m < blocks.first[b + 1]; ++m) {
-        const double size = std::abs(Z[blocks.member[m]]);
-        sum += size * size;
-        top = std::max(top, size);
+      const double before = block_norm(blocks, b, from), after = block_norm(blocks, b, to);
+      if (kind_ == PenaltyKind::group_linf || before + after == 0.0) {
+        total += group_ * (after - before);
+        continue;
       }
-      total += group_ * (kind_ == PenaltyKind::group_linf ? top : std::sqrt(sum));
+      double sum = 0.0;
+      for (int64_t m = blocks.first[b]; m < blocks.first[b + 1]; ++m) {
+        sum += squares(from[blocks.member[m]], to[blocks.member[m]]);
+      }
+      total += group_ * sum / (before + after);
     }
     return total;
   }
@@ -177,6 +192,19 @@ class PenaltyManifold {
   }
 
  private:
+  /// b² - a².
+  static double squares(double a, double b) { return (b - a) * (b + a); }
+
+  double block_norm(const BlockList& blocks, int64_t b, const double* Z) const {
+    double sum = 0.0, top = 0.0;
+    for (int64_t m = blocks.first[b]; m < blocks.first[b + 1]; ++m) {
+      const double size = std::abs(Z[blocks.member[m]]);
+      sum += size * size;
+      top = std::max(top, size);
+    }
+    return kind_ == PenaltyKind::group_linf ? top : std::sqrt(sum);
+  }
+
   double top_of(int64_t count) const {
     double top = 0.0;
     for (int64_t m = 0; m < count; ++m) top = std::max(top, std::abs(moved_[m]));
