@@ -16,7 +16,7 @@ from scipy.special import xlogy
 import problems
 from reference import certificate as naive
 from reference import oracles, smooth
-from sparsvm.dual_gain import gain_of
+from sparsvm.dual_gain import EntropyGain, gain_of
 from sparsvm.losses import OvrSquaredHinge, SquaredHinge
 
 PER_FAMILY = 4
@@ -155,6 +155,21 @@ def test_no_other_factor_of_the_dual_gives_a_better_bound(loss):
             if naive.violations(problem, other)["penalty"] == 0.0:
                 value = naive.dual_value(problem, other)
                 assert value <= proof.dual_objective + 1e-9 * (1.0 + abs(value)), (seed, factor)
+
+
+@pytest.mark.parametrize("short", [0.0, EPS / 2.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3])
+def test_the_best_factor_is_found_where_a_row_all_but_fills_its_mass(short):
+    # There the entropy is so curved that a Newton step of 1e-15 says nothing.
+    rng = np.random.default_rng(5)
+    for scale in (0.1, 1.0, 10.0):
+        mass = rng.dirichlet(np.ones(8))
+        shares = rng.dirichlet(np.ones(4), 8) * rng.uniform(0.5, 1.0, (8, 1))
+        shares[3] = [0.0, 0.0, 0.0, 1.0 - short]
+        margins = scale * rng.standard_normal((8, 4))
+        gain = EntropyGain(shares * mass[:, None], margins, mass)
+        grid = np.concatenate([np.linspace(1e-3, 1.0, 1000), 1.0 - np.logspace(-16, -3, 1000)])
+        found = gain.value(gain.peak())
+        assert found >= max(gain.value(c) for c in grid) - 1e-14 * (1.0 + abs(found))
 
 
 @pytest.mark.parametrize("loss", problems.SMOOTH_LOSSES)
