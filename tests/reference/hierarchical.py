@@ -42,6 +42,9 @@ def least_norm_by_clarabel(X, y, hinge, squares_within=None, slack=1e-7):
 
     With `squares_within`, the least sum of squares of all ||w_r - w_t|| where none exceeds it.
     """
+    # Neither the origin of the samples nor what all classes have in common changes the problem, but
+    # unless both are fixed, the last digits of the data decide whether Clarabel gives up.
+    X = X - X.mean(axis=0)
     n, d = X.shape
     K = int(y.max()) + 1
     A = sp.hstack([_rows(X, y, K), sp.csr_matrix((n * (K - 1), 1))])
@@ -72,15 +75,19 @@ def least_norm_by_clarabel(X, y, hinge, squares_within=None, slack=1e-7):
         blocks.append(sp.csr_matrix(last))
         bound.append([squares_within * (1 + slack)])
         cones.append(clarabel.NonnegativeConeT(1))
+    # Class 0 has weights and intercept 0.
+    kept = np.r_[d : K * d, K * d + 1 : m]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     found = clarabel.DefaultSolver(
-        sp.triu(sp.csc_matrix(P), format="csc"),
-        q,
-        sp.vstack(blocks).tocsc(),
+        sp.triu(sp.csc_matrix(P[np.ix_(kept, kept)]), format="csc"),
+        q[kept],
+        sp.vstack(blocks).tocsc()[:, kept],
         np.concatenate(bound),
         cones,
         settings,
     ).solve()
-    assert "Solved" in str(found.status)
+    # "AlmostSolved" will do where the dual objective proves the digits that are compared.
+    assert "Solved" in str(found.status), found.status
+    assert abs(found.obj_val - found.obj_val_dual) <= 1e-6 * abs(found.obj_val)
     return found.obj_val
