@@ -12,6 +12,18 @@ namespace {
 SPARSVM_INLINE void load_values(Pack& v, const double* from) { load(v, from); }
 SPARSVM_INLINE void load_values(Pack& v, const float* from) { load_widened(v, from); }
 
+/// What add_rows does, from column j on: of fewer than four, so that one copy for all P and R will do.
+template <typename T>
+SPARSVM_APART void add_last_columns(const T* const* x, int R, const double* c, const double* y,
+                                    int64_t K, int P, int64_t j, int64_t columns, double* sums,
+                                    int64_t stride) {
+  for (; j < columns; ++j)
+    for (int r = 0; r < R; ++r) {
+      const double v = static_cast<double>(x[r][j]) - (c ? c[j] : 0.0);
+      for (int p = 0; p < P; ++p) sums[p * stride + j] += v * y[r * K + p];
+    }
+}
+
 /// sums[k·stride + j] += Σ_r x[r][j] y[r·K + k] for P outputs, column by column.
 template <int P, int R, bool Centred, typename T>
 SPARSVM_INLINE void add_rows(const T* const* x, const double* c, const double* y, int64_t K,
@@ -31,11 +43,7 @@ SPARSVM_INLINE void add_rows(const T* const* x, const double* c, const double* y
     }
     for (int p = 0; p < P; ++p) store(sums + p * stride + j, sum[p]);
   }
-  for (; j < columns; ++j)
-    for (int r = 0; r < R; ++r) {
-      const double v = static_cast<double>(x[r][j]) - (Centred ? c[j] : 0.0);
-      for (int p = 0; p < P; ++p) sums[p * stride + j] += v * factor[r][p];
-    }
+  if (j < columns) add_last_columns(x, R, c, y, K, P, j, columns, sums, stride);
 }
 
 /// All outputs, up to three at a time: with their factors they fit the registers.
@@ -88,6 +96,16 @@ SPARSVM_INLINE void product(const DenseRows<T>& X, int64_t first, int64_t last, 
     transpose_product<false>(X, first, last, Y, K, G);
 }
 
+template <typename T>
+SPARSVM_APART void add_last_squares(const T* const* x, int R, const double* c, int64_t j,
+                                    int64_t columns, double* sums) {
+  for (; j < columns; ++j)
+    for (int r = 0; r < R; ++r) {
+      const double v = static_cast<double>(x[r][j]) - (c ? c[j] : 0.0);
+      sums[j] += v * v;
+    }
+}
+
 template <bool Centred, int R, typename T>
 SPARSVM_INLINE void add_squares(const T* const* x, const double* c, int64_t columns, double* sums) {
   int64_t j = 0;
@@ -102,11 +120,7 @@ SPARSVM_INLINE void add_squares(const T* const* x, const double* c, int64_t colu
     }
     store(sums + j, sum);
   }
-  for (; j < columns; ++j)
-    for (int r = 0; r < R; ++r) {
-      const double v = static_cast<double>(x[r][j]) - (Centred ? c[j] : 0.0);
-      sums[j] += v * v;
-    }
+  if (j < columns) add_last_squares(x, R, c, j, columns, sums);
 }
 
 template <bool Centred, typename T>
