@@ -11,7 +11,7 @@
 // too: dividing what all but cancels by a tiny weight would leave no digits. Two
 // eliminations give a preconditioner: from the side of the samples, with K factorisations of size n
 // and one Schur complement, or from the side of the features, with one factorisation of the size of
-// the active features; the cheaper one is taken, never one of size n*K. Conjugate gradients on the
+// the active features; the cheaper one is taken, never one of size n*K. Conjugate residuals of the
 // unregularised operator do the rest: without them the last digits of the gap are lost.
 #pragma once
 
@@ -152,7 +152,7 @@ class NewtonSystem {
 
   // The elimination regularises M_k by this fraction of the operator's size. Where the curvature
   // sits in the coupling, in the free columns or in other samples, M_k alone is close to singular
-  // and eliminating it first would lose all digits; the conjugate gradients of solve() take the
+  // and eliminating it first would lose all digits; the conjugate residuals of solve() take the
   // regularisation out again, in a few steps as long as it is small against the whole operator.
   double regularisation = 1e-13;
 
@@ -189,9 +189,9 @@ class NewtonSystem {
   // Returns false when the matrices cannot be factored even with regularisation.
   bool factor() { return feature_side_ ? factor_features() : factor_samples(); }
 
-  // Solves by conjugate gradients on the operator itself, preconditioned by the (regularised)
-  // factorisation, which keeps the constraints; usually one or two steps, until the relative
-  // residual is at most `target`. Returns that residual.
+  // Solves by conjugate residuals of the operator itself, preconditioned by the (regularised)
+  // factorisation; usually one or two steps, until the relative residual is at most `target`. Returns
+  // that residual.
   double solve(const NewtonVector& rhs, NewtonVector& out, double target = kRefined);
 
  private:
@@ -200,7 +200,9 @@ class NewtonSystem {
   static constexpr double kSingle = 1e-4;
   static constexpr double kMostColumns = 3000;  // of the side of the features, whatever the price
   static constexpr int kLeastSingle = 64;       // samples; with fewer the time is elsewhere
-  static constexpr int kMaxRefinements = 12;
+  // Steps of a solve, which cost little beside a factorisation; after so many the residual must have
+  // halved again.
+  static constexpr int kMaxRefinements = 48, kPatience = 6;
   static constexpr int kFewRefinements = 2;  // more cost what the inverses save
 
   int n_, K_, q_, schur_size_ = 0;
@@ -223,11 +225,16 @@ class NewtonSystem {
   std::vector<double> C_;  // Schur complement, lower triangle
   std::vector<double> inverse_, inverse_sum_, factor_inverse_, half_, coupled_, scaled_,
       solved_free_, shared_diag_;
-  double operator_residual_ = 0.0, constraint_residual_ = 0.0;
   double curvature_scale_ = 0.0;  // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<std::int64_t>> class_coords_;
   std::vector<std::vector<std::int64_t>> class_blocks_;  // per-class groups with a rank-one part
-  NewtonVector res_, trial_, search_, best_;
+  // Directions of the refinements, what the operator makes of them (up to sign), its square.
+  struct Tried {
+    NewtonVector direction, image;
+    double square = 0.0;
+  };
+  std::vector<Tried> tried_;
+  NewtonVector res_, best_;
   std::vector<double> z_, g_, product_;
 
   double* block(int k) { return M_.data() + static_cast<std::size_t>(k) * n_ * n_; }
@@ -310,9 +317,8 @@ class NewtonSystem {
   // newton_system_refine.hpp
   double residual(const NewtonVector& rhs, const NewtonVector& v, NewtonVector& res);
   void subtract_product(int k, const double* y, double* out);
-  double curvature(const NewtonVector& v);
-  double curvature_features(int k, const double* y);
-  double curvature_samples(int k, const double* y);
+  bool refine(int it, double scale, double scale_dual, NewtonVector& out);
+  void subtract_operator(const NewtonVector& v, NewtonVector& res);
   static double largest(const std::vector<double>& a);
   static double dot(const std::vector<double>& a, const std::vector<double>& b);
   static void combine(NewtonVector& a, double f, const NewtonVector& b);

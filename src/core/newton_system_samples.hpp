@@ -77,7 +77,7 @@ inline bool NewtonSystem::factor_class(int k) {
 
 // Adds the inverse to the Schur complement and keeps it below the diagonal of M_k; the diagonals of
 // both are elsewhere. Solving with it takes a third of the time of the factor's two triangular
-// solves, and the conjugate gradients of solve() take out what it loses.
+// solves, and the conjugate residuals of solve() take out what it loses.
 inline void NewtonSystem::store_inverse(int k) {
   double* M = block(k);
   constexpr int kTile = 8;  // of columns read and rows written at once
