@@ -14,9 +14,10 @@ class Scripted(Solver):
 
     name = "scripted"
 
-    def __init__(self, gap, status="stalled"):
+    def __init__(self, gap, status="stalled", objective=1.0):
         self.gap = gap
         self.status = status
+        self.objective = objective
 
     def unsupported(self, problem):
         return None
@@ -34,8 +35,8 @@ class Scripted(Solver):
             coef=np.full((1, 1), self.gap),
             intercept=np.zeros(1),
             dual=np.zeros((1, 2)),
-            objective=1.0,
-            dual_objective=1.0 - self.gap,
+            objective=self.objective,
+            dual_objective=self.objective - self.gap,
             gap=self.gap,
             relative_gap=self.gap,
             floor=0.0,
@@ -50,6 +51,13 @@ class Scripted(Solver):
 def run(*solvers, tol=1e-4, max_iter=None):
     stages = tuple(s if isinstance(s, Stage) else Stage(s) for s in solvers)
     return Chain(stages).solve(None, None, Control(tol=tol, max_iter=max_iter))
+
+
+def test_the_point_of_one_stage_and_the_bound_of_another_prove_each_other():
+    bound, point, idle = Scripted(1e-3, objective=1.001), Scripted(1e-3), Scripted(1e-9)
+    found = run(bound, point, idle)
+    assert found.status == "optimal" and found.gap <= 1e-12 and found.objective == 1.0
+    assert not hasattr(idle, "seen")
 
 
 def test_a_stage_stops_at_its_own_gap_and_hands_its_point_over():

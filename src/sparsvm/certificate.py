@@ -32,7 +32,7 @@ from sparsvm.losses import Floats, Hinge, SmoothLoss
 from sparsvm.packed import Packed
 from sparsvm.problem import Problem
 from sparsvm.rows import row_blocks, row_sum
-from sparsvm.solution import Certificate
+from sparsvm.solution import Certificate, relative
 
 
 def certify(
@@ -65,12 +65,11 @@ def certify(
     bound += problem.offset
     flows *= scale
     gap = max(objective - bound, 0.0)
-    relative = gap / abs(objective) if objective != 0.0 else (0.0 if gap == 0.0 else np.inf)
     return Certificate(
         objective=objective,
         dual_objective=bound,
         gap=gap,
-        relative_gap=relative,
+        relative_gap=relative(gap, objective),
         floor=floor,
         dual=_with_true_class(problem, flows),
     )

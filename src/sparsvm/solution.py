@@ -116,6 +116,11 @@ class History:
         )
 
 
+def relative(gap: float, objective: float) -> float:
+    """Return the gap relative to the objective, 0 where there is none."""
+    return 0.0 if gap == 0.0 else gap / abs(objective) if objective != 0.0 else float("inf")
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     r"""What a solver returns: a point, its dual and the certificate of both.
@@ -166,6 +171,26 @@ class Solution:
     def within(self, tol: float) -> bool:
         """Whether the gap is at most ``max(tol * |objective|, floor)``."""
         return self.gap <= max(tol * abs(self.objective), self.floor)
+
+    def joined(self, later: Solution, tol: float) -> Solution:
+        """Return the better point of two solutions of a convex problem with the better bound.
+
+        Both are proven already, each by itself: a bound holds for every point. Where rounding ends
+        one run's primal and another one's dual, the two together may be within the tolerance.
+        """
+        point = later if later.objective < self.objective else self
+        bound = later if later.dual_objective > self.dual_objective else self
+        if point is bound:
+            return point
+        gap = max(point.objective - bound.dual_objective, 0.0)
+        found = replace(
+            point,
+            dual=bound.dual,
+            dual_objective=bound.dual_objective,
+            gap=gap,
+            relative_gap=relative(gap, point.objective),
+        )
+        return replace(found, status="optimal" if found.within(tol) else point.status)
 
     @classmethod
     def certify(

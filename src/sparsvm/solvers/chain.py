@@ -32,8 +32,8 @@ class Chain(Solver):
     """Run the stages in order until the tolerance is certified.
 
     A stage that reaches its own ``until`` hands over; so does one that stalls or exhausts its own
-    iteration limit. A limit that the caller gave ends the chain: it was asked for. The point with
-    the smallest certified gap is handed on, and returned.
+    iteration limit. A limit that the caller gave ends the chain: it was asked for. The best point
+    and the best bound are handed on, and returned, unless a stage has met the tolerance by itself.
 
     Parameters
     ----------
@@ -64,8 +64,10 @@ class Chain(Solver):
                 replace(control, tol=max(control.tol, stage.until), max_iter=limit),
             )
             runs.append((entered, ended))
-            if best is None or ended.gap < best.gap:
+            if best is None or ended.within(control.tol):
                 best = ended
+            else:
+                best = best.joined(ended, control.tol)
             if best.within(control.tol):
                 break
             if control.max_iter is not None and ended.status == "max_iter":

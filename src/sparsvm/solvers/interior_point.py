@@ -91,13 +91,16 @@ class InteriorPoint(Solver):
         began = time.perf_counter()
         # Whether the last digits were there already, and only the certificate lost them; whether it
         # was not the tolerance that ended the last trial, so that another would change nothing.
-        best, sharp, stalled = None, False, False
+        best, joint, sharp, stalled = None, None, False, False
         with blas_threads(control.n_jobs or 1):
             for trial in _trials(start, problem):
                 if trial.sharper < SHARP and (sharp or stalled):
                     continue
                 raw = self._run(problem, trial, control)
                 solution = self._certify(problem, raw, control, began)
+                joint = solution if joint is None else joint.joined(solution, control.tol)
+                if not solution.converged:
+                    solution = joint
                 if best is None or solution.gap + solution.floor < best.gap + best.floor:
                     best = solution
                 ran_off = _ran_off(problem, solution.floor, solution.objective, control)
