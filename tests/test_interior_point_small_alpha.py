@@ -52,12 +52,20 @@ def test_a_start_with_flows_of_the_size_of_the_weights_leads_to_the_optimum(
     check(cases.grid_problem(seed, kind, options))
 
 
-def test_after_the_limit_of_the_solver_but_not_of_the_caller_another_start_is_made():
+def test_after_the_limit_of_the_solver_but_not_of_the_caller_another_start_is_made(monkeypatch):
     problem = cornered(SparseGroup(0.5), [1.0], 0)
-    own = InteriorPoint(max_iter=40).solve(problem, None, Control(tol=1e-6))
-    assert own.status == "optimal" and own.n_iter <= 40
-    asked = InteriorPoint().solve(problem, None, Control(tol=1e-6, max_iter=40))
-    assert asked.status == "max_iter" and asked.n_iter == 40
+    run, inside = InteriorPoint._run, []
+
+    def recorded(self, problem, trial, control):
+        inside.append(trial.inside)
+        return run(self, problem, trial, control)
+
+    monkeypatch.setattr(InteriorPoint, "_run", recorded)
+    own = InteriorPoint(max_iter=5).solve(problem, None, Control(tol=1e-6))
+    assert own.status == "max_iter" and inside[0] and not all(inside)
+    inside.clear()
+    asked = InteriorPoint().solve(problem, None, Control(tol=1e-6, max_iter=5))
+    assert asked.status == "max_iter" and asked.n_iter == 5 and inside == [True]
 
 
 @pytest.mark.parametrize("seed", range(8))
