@@ -1,5 +1,7 @@
 """Settings that all tests share."""
 
+import gc
+
 from hypothesis import HealthCheck, settings
 
 # The same examples in every run, and no example is failed for being slow: timing decides nothing.
@@ -18,3 +20,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("deterministic")
+
+
+def pytest_unconfigure():
+    # The interpreter lets go of these callbacks last, and one of Hypothesis holds, by its globals,
+    # everything that pytest has imported: nanobind, which looks before, would report as leaks the
+    # problems that test modules keep.
+    gc.callbacks[:] = [f for f in gc.callbacks if not f.__module__.startswith("hypothesis")]
