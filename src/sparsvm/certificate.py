@@ -194,9 +194,13 @@ def _balanced_within_masses(problem: Problem, flows: Floats) -> Floats:
 
 
 def _gain_within_masses(problem: Problem, flows: Floats, factor: float) -> float:
-    """Return the gain at the factor times the flows, which only then fit under the masses."""
+    """Return the gain at the factor times the flows, which only then fit under the masses.
+
+    Flows against a tilt are worth more than their margins, which may all be zero: there the measure
+    is how much of them is left.
+    """
     if isinstance(problem.loss, Hinge):
-        return factor * problem.margin_value(flows)
+        return factor * float(problem.margin_value(flows) if problem.tilt is None else flows.sum())
     return gain_of(problem, factor * flows).value(1.0)
 
 
