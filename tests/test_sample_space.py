@@ -47,6 +47,25 @@ def test_badly_scaled_features_are_solved_at_any_alpha(loss, classes, alpha):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("classes", [3, 5])
+def test_margins_that_hold_with_next_to_nothing_to_spare_do_not_end_the_search(loss, classes):
+    # Newton steps at this alpha alone would be cut to 1e-12 of their length on some.
+    for seed in range(20):
+        problem = make(loss, classes, alpha=1e-6, seed=seed)
+        solution = BlockNewton().solve(problem, None, Control(tol=1e-6))
+        assert solution.converged, seed
+
+
+def test_an_iteration_limit_holds_where_larger_alphas_help():
+    problem = make("squared_hinge", 3, alpha=1e-6, seed=1)
+    solutions = [
+        BlockNewton().solve(problem, None, Control(tol=1e-6, max_iter=limit)) for limit in (3, 8)
+    ]
+    assert [solution.n_iter for solution in solutions] == [3, 8]
+    assert solutions[1].objective <= solutions[0].objective
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
     "options",
     [

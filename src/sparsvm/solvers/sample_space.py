@@ -20,6 +20,10 @@ from sparsvm.solution import Start
 # Rows of the Newton matrix, and entries of X as a dense array, that are always affordable.
 LARGEST_SYSTEM = 1500
 LARGEST_DATA = 2**24
+# Multiples of alpha to come from where Newton's method stalls at alpha itself, and how far to go at
+# each, relative to the objective.
+LARGER = 10.0 ** np.arange(9, -1, -1)
+ROUGH = 1e-2
 
 
 def fits_sample_space(problem: Problem) -> bool:
@@ -53,22 +57,37 @@ def newton_in_sample_space(
         V[: problem.n] = Q.T @ (omega * start.coef).T
         V[problem.n :] = start.intercept  # where there is one
     model = _RotatedProblem(problem, Z, ridge)
-    value, steps = model.value(V), 0
-    while steps < limit:
-        steps += 1
+    V, steps, solved = _descend(model, V, tol, limit)
+    if not solved and steps < limit:
+        # The minimiser at a larger alpha violates the same margins, by more: from there no step has
+        # to find out, one by one, which of them hold with next to nothing to spare.
+        other = np.zeros_like(V)
+        for factor in LARGER:
+            larger = _RotatedProblem(problem, Z, factor * ridge)
+            accuracy = tol if factor == 1.0 else ROUGH
+            other, more, _ = _descend(larger, other, accuracy, limit - steps)
+            steps += more
+        V = min(V, other, key=model.value)
+    coef = V[: problem.n].T @ Q.T / omega
+    intercept = V[problem.n] if problem.fit_intercept else np.zeros(problem.n_outputs)
+    return coef, intercept, steps
+
+
+def _descend(model: _RotatedProblem, V: Floats, tol: float, limit: int) -> tuple[Floats, int, bool]:
+    """Return where Newton steps from V lead, how many there were, and whether they got there."""
+    value = model.value(V)
+    for steps in range(1, limit + 1):
         step, promise = model.newton_step(V)
         length, moved = 1.0, model.value(V + step)
         while moved > value - 1e-4 * length * promise and length > 1e-10:
             length /= 2.0
             moved = model.value(V + length * step)
         if not moved < value:
-            break
+            return V, steps, promise <= tol * value
         V, value = V + length * step, moved
         if promise <= tol * value and length == 1.0:
-            break
-    coef = V[: problem.n].T @ Q.T / omega
-    intercept = V[problem.n] if problem.fit_intercept else np.zeros(problem.n_outputs)
-    return coef, intercept, steps
+            return V, steps, True
+    return V, limit, False
 
 
 class _RotatedProblem:
