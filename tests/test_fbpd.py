@@ -76,7 +76,7 @@ def test_iterates_are_those_of_algorithm_1(family, penalty):
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("classes", [*range(3, 14), 66])
+@pytest.mark.parametrize("classes", [*range(3, 14), 66, 75])
 @pytest.mark.parametrize("features", [30, 70])
 def test_iterates_with_many_samples_and_classes(classes, features):
     # More samples than are projected side by side, and sizes on both sides of every switch.
@@ -159,9 +159,11 @@ def resting_problem(samples, features, classes, order="C"):
         (120, 6, 9, "F"),
         (101, 16, 26, "C"),
         (270, 5, 30, "C"),
+        (900, 40, 100, "C"),
         (203, 20, 5, "csr"),
         (203, 20, 21, "csr"),
         (270, 20, 37, "csr"),
+        (600, 20, 60, "csr"),
         (2640, 200, 4, "C"),
         (2640, 200, 4, "F"),
     ],
@@ -223,12 +225,14 @@ def sparse_problem(classes, scalar=np.float64, samples=150, features=40, weighte
 
 @pytest.mark.native
 @pytest.mark.parametrize(
-    "classes", [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 17, 20, 26, 29, 32, 33, 66, 100]
+    "classes",
+    [*range(2, 14), 16, 17, 20, 23, 26, 29, 32, 33, 36, 47, 64, 66, 86, 100, 127, 128, 129, 130],
 )
 @pytest.mark.parametrize("scalar", [np.float32, np.float64])
 def test_iterates_on_compressed_rows(classes, scalar):
     # Two storages, passed over once: rows for both products and the dual step, columns for both
-    # products and the primal one.
+    # products and the primal one. Rows of classes fill registers or leave lanes free, stay in them
+    # or not, and are too long for them.
     rows = sparse_problem(classes, scalar, weighted=classes % 2 == 1)
     columns = replace(rows, design=make_design(sp.csc_array(oracles.dense(rows).astype(scalar))))
     for problem in (rows, columns):
@@ -243,7 +247,23 @@ def test_iterates_on_compressed_rows(classes, scalar):
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("classes", [3, 4, 7, 10, 26, 40])
+@pytest.mark.parametrize("classes", [2, 3, 5, 9, 26, 40])
+@pytest.mark.parametrize("store", [sp.csr_array, sp.csc_array, np.asarray])
+def test_samples_without_mass_have_no_dual_to_move(classes, store):
+    problem = sparse_problem(classes)
+    mass = problem.mass.copy()
+    mass[5:60:7] = 0.0
+    X = store(oracles.dense(problem))
+    problem = replace(problem, design=make_design(X), mass=mass)
+    method = FBPD()._method(problem)
+    follow(problem, 3, method)
+    method.run(60)
+    follow(problem, 3, method)
+    assert not method.last()[2][mass == 0.0].any()
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("classes", [3, 4, 7, 10, 16, 19, 26, 31, 40, 130])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_iterates_on_compressed_rows_with_costs_of_each_pair(classes, weighted):
     problem = sparse_problem(classes, weighted=weighted)

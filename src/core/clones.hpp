@@ -6,6 +6,8 @@
 // SPARSVM_INLINE.
 #pragma once
 
+#include <cstdint>  // and with it whether this is glibc
+
 #if defined(__GNUC__)
 #define SPARSVM_INLINE inline __attribute__((always_inline))
 #define SPARSVM_INLINE_LAMBDA __attribute__((always_inline))
@@ -22,16 +24,22 @@
 
 // The choice needs glibc. Sanitizers instrument it although it runs before they are set up.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
-    defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
-#if __GNUC__ >= 12
+    defined(__GLIBC__)
+#if defined(__SANITIZE_ADDRESS__)
+#define SPARSVM_CLONED
+#elif __GNUC__ >= 12
 #define SPARSVM_CLONED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else  // which cannot ask a machine for its level
 #define SPARSVM_CLONED __attribute__((target_clones("avx2", "default")))
 #endif
-#if __GNUC__ >= 12 && !defined(SPARSVM_PLAIN_PACKS)
-// For code of its own on machines with registers of eight doubles: call it only if has_wide(). It may
-// round products and sums once, as BLAS does, and is then no longer the same to the last bit.
-#define SPARSVM_WIDE __attribute__((target("arch=x86-64-v4")))
+#if !defined(SPARSVM_PLAIN_PACKS)
+// For code of its own on machines with registers of four or of eight doubles: call it only if has_four() or
+// has_eight(). It may round products and sums once, as BLAS does, and is then no longer the same to the
+// last bit.
+#define SPARSVM_FOUR __attribute__((target("avx2,fma,bmi2")))
+#if __GNUC__ >= 12
+#define SPARSVM_EIGHT __attribute__((target("arch=x86-64-v4")))
+#endif
 #endif
 #else
 #define SPARSVM_CLONED
@@ -39,8 +47,28 @@
 
 namespace sparsvm {
 
-#if defined(SPARSVM_WIDE)
-inline bool has_wide() { return __builtin_cpu_supports("x86-64-v4") != 0; }
+#if defined(SPARSVM_FOUR)
+inline bool has_four() {
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                          __builtin_cpu_supports("bmi2");
+  return has;
+}
+#endif
+
+#if defined(SPARSVM_EIGHT)
+inline bool has_eight() {
+  static const bool has = __builtin_cpu_supports("x86-64-v4") != 0;
+  return has;
+}
+#endif
+
+// For code on packs of four doubles that pays where they are registers: call it only if has_packs().
+#if defined(SPARSVM_FOUR)
+#define SPARSVM_PACKED SPARSVM_FOUR
+inline bool has_packs() { return has_four(); }
+#else  // whatever they are on other machines, they are better than nothing
+#define SPARSVM_PACKED
+inline bool has_packs() { return true; }
 #endif
 
 }  // namespace sparsvm

@@ -1,171 +1,13 @@
 #include "dual_rows.hpp"
 
-#include <type_traits>
+#include <algorithm>
 
-#include "row_tiles.hpp"
 #include "simplex_root.hpp"
-#include "wide_rows.hpp"
+#include "sweeps.hpp"
 
 namespace sparsvm {
 
 namespace {
-
-/// Rows of scores that are there already; the products are somebody else's.
-struct GivenScores {
-  const double* scores;
-
-  template <typename Tile>
-  SPARSVM_INLINE void add_scores(const DualRows& a, const Tile& tile, std::int64_t i,
-                                 Pack (&v)[Tile::packs]) const {
-    repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
-      Pack s;
-      tile.load(scores + i * a.outputs, p, s);
-      add_product(v[p], s, SPARSVM_SPREAD(a.sigma));
-    });
-  }
-
-  template <typename Tile>
-  SPARSVM_INLINE void add_gradient(const DualRows&, const Tile&, std::int64_t,
-                                   const Pack (&)[Tile::packs]) const {}
-};
-
-/// Compressed rows, whose scores and share of the gradient are computed on the way.
-template <typename T>
-struct CompressedRows {
-  const T* values;
-  const SweptRows& swept;
-
-  template <typename Tile>
-  SPARSVM_INLINE void add_scores(const DualRows& a, const Tile& tile, std::int64_t i,
-                                 Pack (&v)[Tile::packs]) const {
-    const std::int64_t r = swept.X.rows(i);
-    const std::int64_t from = swept.X.indptr[r], count = swept.X.indptr[r + 1] - from;
-    const std::int32_t* index = swept.X.indices + from;
-    if (!swept.place) {
-      add_row_product(tile, values + from, index, count, a.sigma, swept.weights, a.outputs, v);
-      return;
-    }
-    for (std::int64_t e = 0; e < count; ++e) {
-      const std::int32_t at = swept.place[index[e]];
-      if (at < 0) continue;
-      add_row_product(tile, values + from + e, &at, 1, a.sigma, swept.weights, a.outputs, v);
-    }
-  }
-
-  template <typename Tile>
-  SPARSVM_INLINE void add_gradient(const DualRows& a, const Tile& tile, std::int64_t i,
-                                   const Pack (&v)[Tile::packs]) const {
-    const std::int64_t r = swept.X.rows(i);
-    const std::int64_t from = swept.X.indptr[r], count = swept.X.indptr[r + 1] - from;
-    add_row_transposed(tile, values + from, swept.X.indices + from, count, v, a.outputs,
-                       swept.gradient);
-  }
-};
-
-/// A sample of the step.
-struct Row {
-  double* tilde;
-  const double *lift, *own;  // σ(margins + intercept); 1 at the true class, 0 elsewhere
-  double mass, last, share;  // `last` is the threshold of the last projection
-};
-
-/// What the rows share: room for one, filled up to whole packs, and for its margins, a one in the
-/// middle of 2K entries, and σ(cost + intercept) (K x K).
-struct Work {
-  double *moved, *margins, *ones, *table;
-  double slack;
-
-  SPARSVM_INLINE explicit Work(const DualRows& a)
-      : moved(a.work), margins(moved + a.outputs + 4), ones(margins + a.outputs),
-        table(ones + 2 * a.outputs), slack(simplex_slack * static_cast<double>(a.outputs)) {
-    const std::int64_t K = a.outputs;
-    for (std::int64_t k = 0; k < 4; ++k) moved[K + k] = -1e300;  // above no threshold
-    for (std::int64_t k = 0; k < 2 * K; ++k) ones[k] = k == K ? 1.0 : 0.0;
-    for (std::int64_t c = 0; c < K; ++c) {
-      for (std::int64_t k = 0; k < K; ++k) {
-        table[c * K + k] = a.sigma * (a.cost[c * K + k] + a.intercept[k]);
-      }
-    }
-  }
-
-  SPARSVM_INLINE Row row(const DualRows& a, std::int64_t i) const {
-    const std::int64_t K = a.outputs, y = a.y[i];
-    const double* lift = table + y * K;
-    if (a.margin_scale) {
-      for (std::int64_t k = 0; k < K; ++k) {
-        margins[k] = a.sigma * (a.margin_scale[i] * a.cost[y * K + k] + a.intercept[k]);
-      }
-      lift = margins;
-    }
-    return {a.tilde + i * K, lift, ones + K - y, a.mass[i], a.threshold[i], a.share[i]};
-  }
-};
-
-/// v = σ(scores + margins), by which the row is to move.
-template <typename Tile, typename Source>
-SPARSVM_INLINE void find_steps(const DualRows& a, const Source& source, const Tile& tile,
-                               const Row& row, std::int64_t i, Pack (&v)[Tile::packs]) {
-  tile.load(row.lift, v);
-  source.add_scores(a, tile, i, v);
-}
-
-/// v = Y + v − the last threshold.
-template <typename Tile>
-SPARSVM_INLINE void move_tile(const Tile& tile, const Row& row, Pack (&v)[Tile::packs]) {
-  const Pack mass = SPARSVM_SPREAD(row.mass), last = SPARSVM_SPREAD(row.last);
-  repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
-    Pack tilde, own;
-    tile.load(row.tilde, p, tilde);
-    tile.load(row.own, p, own);
-    v[p] = v[p] + ((tilde + own * mass) - last);
-  });
-}
-
-/// What tells whether a row at rest stays there: it does if no step is larger than that of its class.
-template <typename Tile>
-SPARSVM_INLINE void compare_steps(const Tile& tile, const Row& row, const Pack (&v)[Tile::packs],
-                                  Pack& largest, Pack& of_own) {
-  Pack owned[Tile::packs], part;
-  repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
-    Pack own;
-    tile.load(row.own, p, own);
-    owned[p] = own * v[p];
-    keep_larger(largest, v[p]);
-  });
-  tile.total(owned, part);
-  of_own += part;
-}
-
-/// y = the positive parts of v − theta.
-template <typename Tile>
-SPARSVM_INLINE void cut_tile(const Tile&, const Pack (&v)[Tile::packs], double theta,
-                             Pack (&y)[Tile::packs]) {
-  const Pack bound = SPARSVM_SPREAD(theta);
-  repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
-    y[p] = v[p] - bound;
-    keep_positive(y[p]);
-  });
-}
-
-template <typename Tile>
-SPARSVM_INLINE void cut_tile(const Tile&, const Pack (&v)[Tile::packs], Pack (&y)[Tile::packs]) {
-  repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
-    y[p] = v[p];
-    keep_positive(y[p]);
-  });
-}
-
-/// Ỹ from Y, left in both.
-template <typename Tile>
-SPARSVM_INLINE void leave_tile(const Tile& tile, const Row& row, Pack (&y)[Tile::packs]) {
-  const Pack mass = SPARSVM_SPREAD(row.mass);
-  repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
-    Pack own;
-    tile.load(row.own, p, own);
-    y[p] = y[p] - own * mass;
-  });
-  tile.store(row.tilde, y);
-}
 
 /// The root of Σ_k (z_k − root)₊ = mass, one over the number of entries above it being left in
 /// `share`; z is filled up to a whole pack. See fused::find_root, which does the same for rows side
@@ -188,138 +30,6 @@ SPARSVM_INLINE double find_root(const double* z, std::int64_t entries, double ma
     known = number;
   }
   return root;
-}
-
-SPARSVM_INLINE bool missed(const Work& work, double sum, double mass) {
-  return !(sum - mass <= work.slack * mass && mass - sum <= work.slack * mass);
-}
-
-/// Whether the true class has all the mass, as that of a sample beyond its margins does. The
-/// projection has it but for rounding; Ỹ is made zero, and nobody need multiply it.
-SPARSVM_INLINE bool at_rest(const DualRows& a, const Row& row, std::int64_t i) {
-  if (a.share[i] != 1.0 || !(row.tilde[a.y[i]] > -row.mass)) return false;
-  for (std::int64_t k = 0; k < a.outputs; ++k) row.tilde[k] = 0.0;
-  return true;
-}
-
-SPARSVM_INLINE bool rests(const DualRows& a, const Row& row, std::int64_t i) {
-  return row.tilde[a.y[i]] == 0.0;
-}
-
-/// Rows that stay in registers.
-template <typename Tile, typename Source>
-SPARSVM_INLINE void each_row(const DualRows& a, const Work& work, const Source& source,
-                             const OneTile<Tile>& tiles) {
-  constexpr int P = Tile::packs;
-  const Tile& tile = tiles.tile;
-  Pack totals[P] = {};
-  for (std::int64_t i = 0; i < a.n; ++i) {
-    const Row row = work.row(a, i);
-    Pack v[P], y[P], sum;
-    find_steps(a, source, tile, row, i, v);
-    if (rests(a, row, i)) {
-      Pack largest = v[0], of_own = {};
-      compare_steps(tile, row, v, largest, of_own);
-      if (largest_of(largest) <= sum_of(of_own)) continue;
-    }
-    move_tile(tile, row, v);
-    cut_tile(tile, v, y);
-    tile.total(y, sum);
-    const double theta = (sum_of(sum) - row.mass) * row.share;
-    cut_tile(tile, v, theta, y);
-    a.threshold[i] = row.last + theta;
-    tile.total(y, sum);
-    if (missed(work, sum_of(sum), row.mass)) {
-      tile.store(work.moved, v);
-      const double root = find_move(a, work.moved, row.last, i);
-      tile.load(work.moved, v);
-      cut_tile(tile, v, root, y);
-    }
-    leave_tile(tile, row, y);
-    if (at_rest(a, row, i)) continue;
-    repeat<P>([&](auto p) SPARSVM_INLINE_LAMBDA { totals[p] += y[p]; });
-    source.add_gradient(a, tile, i, y);
-  }
-  tile.store(a.sums, totals);
-}
-
-/// Rows that do not.
-template <typename Source>
-SPARSVM_INLINE void each_row(const DualRows& a, const Work& work, const Source& source,
-                             const ManyTiles& tiles) {
-  for (std::int64_t k = 0; k < a.outputs; ++k) a.sums[k] = 0.0;
-  for (std::int64_t i = 0; i < a.n; ++i) {
-    const Row row = work.row(a, i);
-    const bool resting = rests(a, row, i);
-    Pack largest = {}, of_own = {}, excess = {};
-    tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
-      constexpr int P = std::decay_t<decltype(tile)>::packs;
-      Pack v[P];
-      find_steps(a, source, tile, row, i, v);
-      tile.store(work.moved, v);
-      if (!resting) return;
-      if (tile.first == 0) largest = v[0];
-      compare_steps(tile, row, v, largest, of_own);
-    });
-    if (resting && largest_of(largest) <= sum_of(of_own)) continue;
-    tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
-      constexpr int P = std::decay_t<decltype(tile)>::packs;
-      Pack v[P], y[P], part;
-      tile.load(work.moved, v);
-      move_tile(tile, row, v);
-      tile.store(work.moved, v);
-      cut_tile(tile, v, y);
-      tile.total(y, part);
-      excess += part;
-    });
-    double theta = (sum_of(excess) - row.mass) * row.share;
-    a.threshold[i] = row.last + theta;
-    for (bool guessed = true;; guessed = false) {
-      Pack sum = {};
-      tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
-        constexpr int P = std::decay_t<decltype(tile)>::packs;
-        Pack v[P], y[P], part;
-        tile.load(work.moved, v);
-        cut_tile(tile, v, theta, y);
-        tile.total(y, part);
-        sum += part;
-        leave_tile(tile, row, y);
-      });
-      if (!guessed || !missed(work, sum_of(sum), row.mass)) break;
-      theta = find_move(a, work.moved, row.last, i);
-    }
-    if (at_rest(a, row, i)) continue;
-    tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
-      constexpr int P = std::decay_t<decltype(tile)>::packs;
-      Pack y[P], total[P];
-      tile.load(row.tilde, y);
-      tile.load(a.sums, total);
-      repeat<P>([&](auto p) SPARSVM_INLINE_LAMBDA { total[p] += y[p]; });
-      tile.store(a.sums, total);
-      source.add_gradient(a, tile, i, y);
-    });
-  }
-}
-
-template <typename Source>
-SPARSVM_INLINE void all_rows(const DualRows& a, const Source& source) {
-  const Work work(a);
-  with_tiles<5>(a.outputs,
-                [&](const auto& tiles) SPARSVM_INLINE_LAMBDA { each_row(a, work, source, tiles); });
-}
-
-template <typename T>
-SPARSVM_INLINE void sweep(const DualRows& a, const SweptRows& s, const T* values) {
-  for (std::int64_t e = 0; e < s.features * a.outputs; ++e) s.gradient[e] = 0.0;
-  all_rows(a, CompressedRows<T>{values, s});
-}
-
-SPARSVM_CLONED void sweep_singles(const DualRows& a, const SweptRows& s) {
-  sweep(a, s, s.X.singles);
-}
-
-SPARSVM_CLONED void sweep_doubles(const DualRows& a, const SweptRows& s) {
-  sweep(a, s, s.X.doubles);
 }
 
 /// Rows that are treated together: several packs hide each other's waiting.
@@ -379,8 +89,12 @@ SPARSVM_INLINE void few_rows_of(const FewRows& rows) {
   }
 }
 
+SPARSVM_PACKED void side_by_side(const FewRows& rows) {
+  rows.outputs == 3 ? few_rows_of<3>(rows) : few_rows_of<4>(rows);
+}
+
 /// The projection on the simplex {u_0 + u_1 = p} is a clipping of u_1, the only output.
-SPARSVM_INLINE void clip_rows(const FewRows& rows) {
+SPARSVM_CLONED void clip_rows(const FewRows& rows) {
   const double* __restrict s = rows.scores;
   const double* __restrict margins = rows.margins;
   const double* __restrict own = rows.own;
@@ -402,6 +116,36 @@ SPARSVM_INLINE void clip_rows(const FewRows& rows) {
   for (const double total : totals) rows.sums[0] += total;
 }
 
+/// dual_rows() in plain loops, every projection from nothing.
+SPARSVM_CLONED void project_plainly(const DualRows& a, const double* scores) {
+  const std::int64_t K = a.outputs;
+  double* moved = a.work;
+  std::fill(moved + K, moved + K + 4, -1e300);  // above no threshold
+  std::fill(a.sums, a.sums + K, 0.0);
+  for (std::int64_t i = 0; i < a.n; ++i) {
+    const std::int64_t y = a.y[i];
+    const double *s = scores + i * K, *margins = a.cost + y * K;
+    const double mass = a.mass[i], last = a.threshold[i];
+    const double scale = a.margin_scale ? a.margin_scale[i] : 1.0;
+    double* row = a.tilde + i * K;
+    for (std::int64_t k = 0; k < K; ++k) {
+      moved[k] = row[k] + (a.sigma * (s[k] + a.intercept[k] + scale * margins[k]) - last);
+    }
+    moved[y] += mass;
+    const double theta = find_move(a, moved, last, i);
+    for (std::int64_t k = 0; k < K; ++k) {
+      const double above = moved[k] - theta;
+      row[k] = above > 0.0 ? above : 0.0;
+    }
+    if (a.share[i] == 1.0 && row[y] > 0.0) {  // its class has all the mass but for rounding
+      std::fill(row, row + K, 0.0);
+      continue;
+    }
+    row[y] -= mass;
+    for (std::int64_t k = 0; k < K; ++k) a.sums[k] += row[k];
+  }
+}
+
 }  // namespace
 
 SPARSVM_CLONED double find_move(const DualRows& a, double* moved, double last, std::int64_t i) {
@@ -417,32 +161,34 @@ SPARSVM_CLONED double find_move(const DualRows& a, double* moved, double last, s
   return root;
 }
 
-SPARSVM_CLONED void dual_rows(const DualRows& rows, const double* scores) {
-  all_rows(rows, GivenScores{scores});
-}
-
-bool sweeps_wide(std::int64_t outputs) {
-#if defined(SPARSVM_WIDE)
-  static const bool wide = has_wide();
-  return wide && outputs >= least_wide_outputs && outputs <= most_wide_outputs;
+bool sweeps(std::int64_t outputs) {
+#if defined(SPARSVM_FOUR)
+  return has_four() && outputs >= least_swept_outputs && outputs <= most_swept_outputs;
 #else
   return outputs < 0;
 #endif
 }
 
-void swept_rows(const DualRows& rows, const SweptRows& swept) {
-#if defined(SPARSVM_WIDE)
-  if (sweeps_wide(rows.outputs)) return wide_rows(rows, swept);
+void dual_rows(const DualRows& rows, const double* scores) {
+#if defined(SPARSVM_FOUR)
+  if (sweeps(rows.outputs)) return project_in_four(rows, scores);
 #endif
-  swept.X.singles ? sweep_singles(rows, swept) : sweep_doubles(rows, swept);
+  project_plainly(rows, scores);
 }
 
-SPARSVM_CLONED void few_rows(const FewRows& rows) {
-  switch (rows.outputs) {
-    case 1: return clip_rows(rows);
-    case 3: return few_rows_of<3>(rows);
-    default: return few_rows_of<4>(rows);
-  }
+void swept_rows([[maybe_unused]] const DualRows& rows, [[maybe_unused]] const SweptRows& swept) {
+#if defined(SPARSVM_EIGHT)
+  if (has_eight()) return sweep_in_eight(rows, swept);
+#endif
+#if defined(SPARSVM_FOUR)
+  sweep_in_four(rows, swept);
+#endif
 }
+
+bool are_few(std::int64_t outputs) {
+  return outputs == 1 || (outputs < DualRows::least_outputs && has_packs());
+}
+
+void few_rows(const FewRows& rows) { rows.outputs == 1 ? clip_rows(rows) : side_by_side(rows); }
 
 }  // namespace sparsvm

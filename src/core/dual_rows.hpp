@@ -1,11 +1,10 @@
 // The dual step of fbpd; for compressed rows together with both products.
 //
-// A row of five classes or more, or of three in registers of eight doubles, see wide_rows.hpp, stays
-// there from its scores to its share of the next gradient.
-// As in fused rows, the threshold of a projection is told by the last one if as many entries are above
-// it as were then, which the sum of the new row shows; otherwise it is found from nothing. A row whose
-// class has all the mass stays as it is if no class is to gain more than its own. Shorter rows would
-// leave most of the time to waiting: they are projected side by side, all from nothing.
+// In registers of four or eight doubles a row stays there from its scores to its share of the next
+// gradient, see sweep.hpp; where there are none each product has a pass of its own and rows are projected
+// in plain loops. The threshold of a projection starts from the last one. Rows of four classes and fewer
+// whose scores are at hand would leave most of the time to waiting: they are projected side by side, all
+// from nothing.
 #pragma once
 
 #include <cstdint>
@@ -36,15 +35,13 @@ struct DualRows {
   double *threshold, *share;  // n, of the last projection, and one over the number above it
   double* sums;               // K, the new column sums of Ỹ
   double* work;               // dual_rows_work(K)
-  RestingRows rest = {};      // for sweeps in wide registers
-  double* along = nullptr;    // n x K: sweeps in wide registers add the new Ỹ to it
+  RestingRows rest = {};      // for sweeps
+  double* along = nullptr;    // n x K: sweeps add the new Ỹ to it, or null
   bool even = false;          // whether the cost of all classes but the true one is `even_margin`
   double even_margin = 0.0;
 };
 
-constexpr std::int64_t dual_rows_work(std::int64_t outputs) {
-  return (outputs + 4) * (outputs + 1);
-}
+constexpr std::int64_t dual_rows_work(std::int64_t outputs) { return outputs + 4; }
 
 /// Ỹ_i <- P(Y_i + σ(scores_i + intercept + margins_i)) − own_i for all samples, P being the
 /// projection on the simplex of mass_i and own_i that mass on the true class.
@@ -55,9 +52,8 @@ void dual_rows(const DualRows& rows, const double* scores);
 /// constant if the move is a long one. It is rarely needed.
 double find_move(const DualRows& rows, double* moved, double last, std::int64_t i);
 
-/// Whether swept_rows() works in registers of eight doubles, and then
-/// leaves out samples at rest.
-bool sweeps_wide(std::int64_t outputs);
+/// Whether there is swept_rows() for so many classes on this machine.
+bool sweeps(std::int64_t outputs);
 
 /// Compressed rows and their products.
 struct SweptRows {
@@ -75,7 +71,7 @@ constexpr std::int64_t swept_rows_room(std::int64_t features, std::int64_t outpu
   return 2 * features * ((outputs + 7) / 8 * 8);
 }
 
-/// The same with scores = X W, leaving gradient = XᵀỸ behind.
+/// The same with scores = X W, leaving gradient = XᵀỸ behind and samples at rest out.
 void swept_rows(const DualRows& rows, const SweptRows& swept);
 
 /// The step for two, three or four classes; matrices n x outputs, two classes having one output.
@@ -89,6 +85,9 @@ struct FewRows {
   double sigma;
   double *tilde, *sums;
 };
+
+/// Whether there is few_rows() for so many outputs on this machine.
+bool are_few(std::int64_t outputs);
 
 void few_rows(const FewRows& rows);
 

@@ -234,7 +234,7 @@ class Fbpd {
   }
 
   /// Whether rows are short and their products somebody else's.
-  bool few() const { return outputs_ < DualRows::least_outputs && !swept_; }
+  bool few() const { return !swept_ && are_few(outputs_); }
 
   /// Every fourth iterate is enough for a mean and keeps the sums out of the loop's cost.
   static constexpr int64_t sum_every = 4;
@@ -249,11 +249,11 @@ class Fbpd {
   /// What scores count for in the dual step; one output stands for two classes.
   double score_factor() const { return outputs_ == 1 ? 0.5 * sigma_ : sigma_; }
 
-  /// All but what the steps add while they are at it: the weights, and of fused rows and in wide sweeps
-  /// the dual.
+  /// All but what the steps add while they are at it: the weights, and of fused rows and in sweeps the
+  /// dual.
   void add_to_sums() {
     ++summed_;
-    if (!fused_ && !(swept_ && swept_->wide())) add(signed_, sum_signed_);
+    if (!fused_ && !swept_) add(signed_, sum_signed_);
     add(intercept_, sum_intercept_);
   }
 
@@ -406,12 +406,12 @@ class Fbpd {
                   share_.data(),
                   totals_.data(),
                   work_.data()};
+    rows.even = even_;
+    rows.even_margin = problem_.cost[1];
     if (swept_) {
       const Affine now{V, b, d_, outputs_};
       rows.rest = swept_->resting(now, sigma_);
       rows.along = along;
-      rows.even = even_;
-      rows.even_margin = problem_.cost[1];
       swept_rows(rows, swept_->with(V, gradient_.data()));
       swept_->end_sweep(now);
     } else {

@@ -26,29 +26,29 @@ SPARSVM_INLINE void blocks(const Pass& all, std::int64_t samples) {
   }
 }
 
-SPARSVM_CLONED void narrow_blocks(const Pass& all, std::int64_t samples, bool project) {
+SPARSVM_PACKED void narrow_blocks(const Pass& all, std::int64_t samples, bool project) {
   project ? blocks<Pack, true>(all, samples) : blocks<Pack, false>(all, samples);
 }
 
-SPARSVM_CLONED bool narrow_unit(const Pass& a, const Unit& unit, bool asleep, double* slack) {
+SPARSVM_PACKED bool narrow_unit(const Pass& a, const Unit& unit, bool asleep, double* slack) {
   return step_unit<Pack>(a, unit, asleep, slack);
 }
 
-SPARSVM_CLONED void narrow_slack(const Pass& a, const Unit& unit, double* slack) {
+SPARSVM_PACKED void narrow_slack(const Pass& a, const Unit& unit, double* slack) {
   look_at_unit<Pack>(a, unit, slack);
 }
 
-#if defined(SPARSVM_WIDE)
+#if defined(SPARSVM_EIGHT)
 
-SPARSVM_WIDE void wide_blocks(const Pass& all, std::int64_t samples, bool project) {
+SPARSVM_EIGHT void wide_blocks(const Pass& all, std::int64_t samples, bool project) {
   project ? blocks<WidePack, true>(all, samples) : blocks<WidePack, false>(all, samples);
 }
 
-SPARSVM_WIDE bool wide_unit(const Pass& a, const Unit& unit, bool asleep, double* slack) {
+SPARSVM_EIGHT bool wide_unit(const Pass& a, const Unit& unit, bool asleep, double* slack) {
   return step_unit<WidePack>(a, unit, asleep, slack);
 }
 
-SPARSVM_WIDE void wide_slack(const Pass& a, const Unit& unit, double* slack) {
+SPARSVM_EIGHT void wide_slack(const Pass& a, const Unit& unit, double* slack) {
   look_at_unit<WidePack>(a, unit, slack);
 }
 
@@ -84,8 +84,8 @@ SPARSVM_CLONED double farthest_square(const double* now, const double* b, const 
 }  // namespace
 
 bool wide_registers() {
-#if defined(SPARSVM_WIDE)
-  static const bool wide = has_wide();
+#if defined(SPARSVM_EIGHT)
+  static const bool wide = has_eight();
   return wide;
 #else
   return false;
@@ -93,7 +93,7 @@ bool wide_registers() {
 }
 
 void some_blocks(const Pass& all, std::int64_t samples, bool project) {
-#if defined(SPARSVM_WIDE)
+#if defined(SPARSVM_EIGHT)
   if (wide_registers()) return wide_blocks(all, samples, project);
 #endif
   narrow_blocks(all, samples, project);
@@ -114,14 +114,14 @@ Pass at_unit(const Pass& all, std::int64_t unit, const double* X) {
 }
 
 bool one_unit(const Pass& a, const Unit& unit, bool asleep, double* slack) {
-#if defined(SPARSVM_WIDE)
+#if defined(SPARSVM_EIGHT)
   if (wide_registers()) return wide_unit(a, unit, asleep, slack);
 #endif
   return narrow_unit(a, unit, asleep, slack);
 }
 
 void look_at(const Pass& a, const Unit& unit, double* slack) {
-#if defined(SPARSVM_WIDE)
+#if defined(SPARSVM_EIGHT)
   if (wide_registers()) return wide_slack(a, unit, slack);
 #endif
   narrow_slack(a, unit, slack);

@@ -40,6 +40,18 @@ inline constexpr int size = sizeof(P) / sizeof(double);
 template <typename P>
 inline constexpr int tile = size<P> == width ? 8 : 4;
 
+/// sum += a·b, rounded once where packs of four are for machines that can.
+template <typename P>
+SPARSVM_INLINE void accumulate(P& sum, const P& a, const P& b) {
+#if defined(SPARSVM_FOUR)
+  if constexpr (size<P> == 4) {
+    asm("vfmadd231pd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+    return;
+  }
+#endif
+  add_product(sum, a, b);
+}
+
 /// v += the margins of class k of samples 8g, ..., 8g + 7.
 template <typename P>
 SPARSVM_INLINE void add_margins(const Pass& a, std::int64_t k, int g, P& v) {
@@ -81,7 +93,7 @@ SPARSVM_INLINE void take_scores(const Pass& a, std::int64_t k, P (&s)[T][G]) {
     repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { load(column[g], x + g * width); });
     repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
       const P weight = P{} + w[t];
-      repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { add_product(s[t][g], column[g], weight); });
+      repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { accumulate(s[t][g], column[g], weight); });
     });
   }
 }
@@ -103,7 +115,7 @@ SPARSVM_INLINE void add_gradient(const Pass& a, std::int64_t k, const P (&y)[T][
     repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
       P total;
       load(total, to + t * width);
-      repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { add_product(total, column[g], y[t][g]); });
+      repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { accumulate(total, column[g], y[t][g]); });
       store(to + t * width, total);
     });
   }

@@ -1,4 +1,4 @@
-// XᵀY from the entries of Y that are not zero, for fused passes in registers of eight doubles.
+// XᵀY from the entries of Y that are not zero, for fused passes in registers of four or eight doubles.
 //
 // A projection on a simplex leaves few classes: of a hundred two to ten. Class by class their entries
 // are listed, without a branch on them, and the rows of their samples added up in registers.
@@ -21,13 +21,21 @@ struct Listed {
   static std::int64_t length_for(std::int64_t features) { return (features + 8) / 8 * 8; }
 };
 
-#if defined(SPARSVM_WIDE)
+/// Whether there is sum_listed() on this machine.
+bool lists();
 
 /// sums = Yᵀ·rows for the first 8·units samples; entry k of sample l of block b of Y is at
 /// dual[(b * outputs + k) * lanes + l]. Y is added to `along` too if that is not null.
 void sum_listed(const Listed& to, const double* dual, std::int64_t outputs, std::int64_t units,
                 double* along);
 
+#if defined(SPARSVM_FOUR)
+void sum_in_four(const Listed& to, const double* dual, std::int64_t outputs, std::int64_t units,
+                 double* along);
+#endif
+#if defined(SPARSVM_EIGHT)
+void sum_in_eight(const Listed& to, const double* dual, std::int64_t outputs, std::int64_t units,
+                  double* along);
 #endif
 
 /// sums += Yᵀ·rows of eight samples, where Y and their rows begin.

@@ -31,7 +31,7 @@ std::vector<std::int64_t> order_of(const std::vector<double>& tolerance, std::in
 
 bool FusedRows::suits(const Design& X, std::int64_t outputs) {
   const std::int64_t weights = X.d() * outputs;
-  if (X.d() > most_features && !fused::wide_registers()) return false;
+  if (!has_packs() || (X.d() > most_features && !fused::wide_registers())) return false;
   return !X.sparse() && X.d() > 0 && outputs <= most_outputs && weights <= most_weights &&
          (X.n() >= 2 * X.d() || weights <= few_weights);
 }
@@ -148,8 +148,7 @@ void FusedRows::add_up_sums(double* gradient, double* sums) {
   fused::add_up(totals_.data(), own_sums_.data(), outputs_, sums);
 }
 
-void FusedRows::pass(bool project, std::int64_t active, double* dual,
-                     [[maybe_unused]] double* along) {
+void FusedRows::pass(bool project, std::int64_t active, double* dual, double* along) {
   for (std::int64_t first = 0; first < moving_; first += at_once_ * lanes) {
     const std::int64_t count = std::min(at_once_ * lanes, moving_ - first);
     if (!keeps_X()) gather(first, std::min(count, samples_ - first));
@@ -157,11 +156,9 @@ void FusedRows::pass(bool project, std::int64_t active, double* dual,
     a.X = X_.data();
     fused::some_blocks(a, count, project);
   }
-#if defined(SPARSVM_WIDE)
   if (listed_.rows) {
-    return fused::sum_listed(listed_, dual, outputs_, (moving_ + 7) / fused::width, along);
+    fused::sum_listed(listed_, dual, outputs_, (moving_ + 7) / fused::width, along);
   }
-#endif
 }
 
 /// Adds all of Y that pass() has not: moving samples in whole blocks, and units at rest, most of which
@@ -332,7 +329,7 @@ void FusedRows::arrange(const double* weights, const double* intercept, double f
 /// cycles that either way takes.
 void FusedRows::choose_sums(const double* dual) {
   listed_ = {};
-  if (!keeps_X() || !fused::wide_registers()) return;
+  if (!keeps_X() || !fused::lists()) return;
   std::int64_t count = 0;
   for (std::int64_t p = 0; p < moving_; ++p) {
     for (std::int64_t k = 0; k < outputs_; ++k) count += dual[position(p, k, outputs_)] != 0.0;

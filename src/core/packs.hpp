@@ -86,9 +86,9 @@ SPARSVM_INLINE void transpose(Pack (&v)[4]) {
   v[3] = SPARSVM_PICK(b, d, 2, 3, 6, 7);
 }
 
-#if defined(SPARSVM_WIDE)
+#if defined(SPARSVM_EIGHT)
 
-/// Eight doubles, for functions marked SPARSVM_WIDE.
+/// Eight doubles, for functions marked SPARSVM_EIGHT.
 using WidePack = double __attribute__((vector_size(64)));
 using LooseWidePack = double __attribute__((vector_size(64), aligned(8), may_alias));
 

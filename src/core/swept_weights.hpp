@@ -19,16 +19,15 @@ class SweptWeights {
   static constexpr int64_t most_weights = 1 << 19;
 
   static bool suits(const Design& X, int64_t outputs) {
-    return X.layout() == Layout::csr && X.d() * outputs <= most_weights &&
-           (outputs >= DualRows::least_outputs || sweeps_wide(outputs));
+    return X.layout() == Layout::csr && X.d() * outputs <= most_weights && sweeps(outputs);
   }
 
   SweptWeights(const Design& X, int64_t outputs)
-      : rows_(X.stored_rows()), features_(X.d()), outputs_(outputs), wide_(sweeps_wide(outputs)),
+      : rows_(X.stored_rows()), features_(X.d()), outputs_(outputs),
         reference_(static_cast<std::size_t>((X.d() + 1) * outputs)),
         allowed_(static_cast<std::size_t>(X.n()), -1.0), tolerance_(allowed_.size()),
-        room_(wide_ ? swept_rows_room(X.d(), outputs) : 0) {
-    for (int64_t i = 0; wide_ && i < X.n(); ++i) {
+        room_(swept_rows_room(X.d(), outputs)) {
+    for (int64_t i = 0; i < X.n(); ++i) {
       const int64_t r = rows_.rows(i);
       double square = 1.0;
       for (int64_t e = rows_.indptr[r]; e < rows_.indptr[r + 1]; ++e) {
@@ -39,15 +38,11 @@ class SweptWeights {
     }
   }
 
-  /// Whether a sweep leaves samples at rest out and can add up Ỹ.
-  bool wide() const { return wide_; }
-
   /// No sample is known to be at rest.
   void wake() { std::fill(allowed_.begin(), allowed_.end(), -1.0); }
 
   /// What is at rest with these weights, for their sweep; σ is that of DualRows.
   RestingRows resting(const Affine& now, double sigma) {
-    if (!wide_) return {};
     distance_ = sigma * farthest_class(now, reference_.data());
     return {distance_, allowed_.data(), tolerance_.data(), &looked_};
   }
@@ -85,7 +80,6 @@ class SweptWeights {
  private:
   StoredRows rows_;
   int64_t features_, outputs_;
-  bool wide_;
   std::vector<double> packed_, reference_;
   std::vector<double> allowed_, tolerance_;  // see RestingRows
   std::vector<int32_t> place_;
