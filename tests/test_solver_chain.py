@@ -112,7 +112,7 @@ def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
 
 @pytest.mark.parametrize("kind", ["l1", "l1/l2-rows-joint"])
 def test_auto_begins_with_interior_point_on_texts_that_sdca_cannot_take(kind):
-    d = 6
+    d = 2000
     X, y = hinge_cases.gaussian(0, registry.MANY_TEXTS_FOR_LAST_DIGITS + 1, d, 3)
     weights = np.ones(d)
     for smallest, first in ((1.0, "sdca"), (0.0, "interior_point")):
@@ -121,6 +121,17 @@ def test_auto_begins_with_interior_point_on_texts_that_sdca_cannot_take(kind):
             hinge_cases.STORAGES["csr"](X), y, hinge_cases.PENALTIES[kind](d, weights)
         )
         assert registry.choose(problem, Control(tol=1e-6)).stages[0].solver.name == first
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [("l1", "interior_point"), ("l1/linf-rows-joint", "interior_point"), ("l2", "sdca")],
+)
+def test_auto_takes_sparse_data_of_few_features_for_what_they_are(kind, first):
+    X, y = hinge_cases.gaussian(0, 300, 20, 5)
+    problem = hinge_cases.build(hinge_cases.STORAGES["csr"](X), y, hinge_cases.PENALTIES[kind](20))
+    for tol in (1e-3, 1e-6):
+        assert registry.choose(problem, Control(tol=tol)).stages[0].solver.name == first
 
 
 def test_auto_leaves_out_of_a_chain_the_solvers_that_cannot(monkeypatch):
