@@ -275,15 +275,34 @@ def test_what_it_cannot_solve_is_refused_in_a_sentence(monkeypatch):
     assert as_solver("interior_point") == InteriorPoint()
 
 
+def test_a_start_that_meets_the_tolerance_is_returned_whatever_its_floor(monkeypatch):
+    X, y = cases.gaussian(0, 20, 4, 3)
+    problem = cases.build(X, y, cases.PENALTIES["l1"](4), share=0.1)
+    certify, runs = InteriorPoint._certify, []
+
+    def certified(self, problem, raw, control, began):
+        found = certify(self, problem, raw, control, began)
+        runs.append(found)
+        if len(runs) == 1:
+            bound = found.objective * (1.0 - 1e-5)
+            return replace(
+                found, status="stalled", gap=found.objective - bound, dual_objective=bound
+            )
+        return replace(found, floor=1e-3 * found.objective)
+
+    monkeypatch.setattr(InteriorPoint, "_certify", certified)
+    assert solve(problem).converged
+    assert len(runs) == 2
+
+
 # ---------------------------------------------------------------- steps
 
 
-@pytest.mark.parametrize(
-    "kind", ["l1", "l1/l2-blocks-per_class", "l1/linf-blocks-per_class", "l1/l2-rows-joint"]
-)
-def test_centred_directions_take_few_newton_steps(kind):
-    """Without centrality corrections these took 18 and 19."""
+def test_centred_directions_take_few_newton_steps():
+    """Without centrality corrections they take 62, with them 47 to 49, by the rounding."""
     X, y = load_digits(return_X_y=True)
-    problem = cases.build(X[:150] / 16.0, y[:150], cases.PENALTIES[kind](X.shape[1]))
-    problem = replace(problem, alpha=1.0 / 150)
-    assert solve(problem).n_iter <= 16
+    steps = 0
+    for kind in ("l1", "l1/l2-blocks-per_class", "l1/linf-blocks-per_class", "l1/l2-rows-joint"):
+        problem = cases.build(X[:150] / 16.0, y[:150], cases.PENALTIES[kind](X.shape[1]))
+        steps += solve(replace(problem, alpha=1.0 / 150)).n_iter
+    assert steps <= 53

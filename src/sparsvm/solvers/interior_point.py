@@ -101,10 +101,13 @@ class InteriorPoint(Solver):
                 joint = solution if joint is None else joint.joined(solution, control.tol)
                 if not solution.converged:
                     solution = joint
-                if best is None or solution.gap + solution.floor < best.gap + best.floor:
-                    best = solution
                 ran_off = _ran_off(problem, solution.floor, solution.objective, control)
-                if solution.converged and not ran_off:
+                done = solution.converged and not ran_off
+                # A larger floor may hide a gap that is larger still; not one within the tolerance.
+                total = solution.gap + solution.floor
+                if best is None or done or total < best.gap + best.floor:
+                    best = solution
+                if done:
                     break
                 # A limit that the caller gave was asked for; after the solver's own, another start
                 # may need a tenth of the steps.
