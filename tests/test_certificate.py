@@ -6,11 +6,13 @@ problems less accurately than that), and never is the optimum outside [dual, pri
 """
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import hinge_cases
 import problems
 from reference import certificate as naive
 from reference import oracles
@@ -501,3 +503,21 @@ def test_nearly_balanced_flows_take_one_step(monkeypatch, complete):
             balancing._balance_pairs(y, 4, flows.copy(), None, True, True)
     sums = np.array([once[y == k].sum() - once[:, k].sum() for k in range(4)])
     assert np.abs(sums).max() <= balancing.TOLERANCE
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_traces_of_flows_across_a_tilt_on_the_edge_cost_nothing(seed):
+    rng = np.random.default_rng(seed)
+    X, y = hinge_cases.gaussian(seed, 24, 3, 3)
+    problem = hinge_cases.build(X, y, L1(), share=0.5)
+    tilt = np.zeros((3, 3))
+    tilt[2] = rng.choice([-1.0, 1.0], 3)
+    problem = replace(problem, tilt=tilt)
+    flows = np.zeros((24, 3))
+    flows[y == 0, 1] = flows[y == 1, 0] = 0.1 / 24
+    zero = np.zeros((3, 3)), np.zeros(3)
+    clean = problem.certificate(*zero, flows)
+    flows[y != 2, 2] = 1e-13 * rng.random(np.count_nonzero(y != 2))
+    flows[y == 2, :2] = 1e-13 * rng.random((np.count_nonzero(y == 2), 2))
+    assert clean.dual_objective > 0.0
+    assert problem.certificate(*zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)

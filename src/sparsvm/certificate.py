@@ -34,6 +34,9 @@ from sparsvm.problem import Problem
 from sparsvm.rows import row_blocks, row_sum
 from sparsvm.solution import Certificate, relative
 
+# Dual entries smaller than this, relative to the mass of their sample, may be left out.
+TRACE = 1e-10
+
 
 def certify(
     problem: Problem,
@@ -83,11 +86,14 @@ def _best_repair(problem: Problem, flows: Floats) -> tuple[Floats, float, float]
     scale, bound = best_scale(problem, flows)
     if scale >= 1.0:
         return flows, scale, bound
-    if (inside := pulled_inside(problem, flows)) is not None:
-        inside *= _fitting(inside, problem.mass).min() if _within_masses(problem) else 1.0
-        other = best_scale(problem, inside)
-        if other[1] > bound:
-            flows, (scale, bound) = inside, other
+    if problem.tilt is not None:
+        for mended in (pulled_inside, _without_traces):
+            if (inside := mended(problem, flows)) is None:
+                continue
+            inside *= _fitting(inside, problem.mass).min() if _within_masses(problem) else 1.0
+            other = best_scale(problem, inside)
+            if other[1] > bound:
+                flows, (scale, bound) = inside, other
     if (beyond := _beyond(problem, flows)) is not None:
         before = Packed(flows)
         flows = _thinned(problem, flows, beyond)
@@ -129,6 +135,24 @@ def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = Fals
     if peak > 0.0:
         flows *= peak
     return flows
+
+
+def _without_traces(problem: Problem, flows: Floats) -> Floats | None:
+    """Return the flows without entries that are next to nothing; None if there is none.
+
+    Of a class that should have no flows at all interior points leave some of 1e-13. Where its tilt
+    is on the edge of the dual ball their slope lies on either side of it, and the factor that mends
+    this was 0.4.
+    """
+    traces = (flows > 0.0) & (flows < TRACE * problem.mass[:, None])
+    if not traces.any():
+        return None
+    kept = np.where(traces, 0.0, flows)
+    if not (problem.fit_intercept or problem.penalty.free.size > 0):
+        return kept
+    if _within_masses(problem):
+        return _balanced_within_masses(problem, kept)
+    return balance(problem, kept, overwrite=True)
 
 
 def _beyond(problem: Problem, flows: Floats) -> Floats | None:
