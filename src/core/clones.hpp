@@ -37,7 +37,7 @@
 // has_eight(). It may round products and sums once, as BLAS does, and is then no longer the same to the
 // last bit.
 #define SPARSVM_FOUR __attribute__((target("avx2,fma,bmi2")))
-#if __GNUC__ >= 12
+#if __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__)  // with which it takes minutes to compile
 #define SPARSVM_EIGHT __attribute__((target("arch=x86-64-v4")))
 #endif
 #endif

@@ -31,7 +31,11 @@ std::vector<std::int64_t> order_of(const std::vector<double>& tolerance, std::in
 
 bool FusedRows::suits(const Design& X, std::int64_t outputs) {
   const std::int64_t weights = X.d() * outputs;
-  if (!has_packs() || (X.d() > most_features && !fused::wide_registers())) return false;
+  if (!has_packs()) return false;
+  if (!fused::wide_registers() && X.d() > most_features &&
+      (outputs == 1 || weights > few_weights_in_four)) {
+    return false;
+  }
   return !X.sparse() && X.d() > 0 && outputs <= most_outputs && weights <= most_weights &&
          (X.n() >= 2 * X.d() || weights <= few_weights);
 }
