@@ -60,6 +60,8 @@ FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
   std::iota(place_.begin(), place_.end(), std::int64_t{0});
   sample_ = place_;
   if (keeps_X()) gather(0, n);
+  // A sample without mass has any class for its own: it never rests, but is looked at like the others.
+  if (outputs > 1) std::fill(label_.begin(), label_.begin() + n, 0);
   for (std::int64_t e = 0; e < n * outputs; ++e) {
     if (own[e] > 0.0)
       label_[static_cast<std::size_t>(e / outputs)] = static_cast<std::int32_t>(e % outputs);
