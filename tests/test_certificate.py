@@ -521,3 +521,24 @@ def test_traces_of_flows_across_a_tilt_on_the_edge_cost_nothing(seed):
     flows[y == 2, :2] = 1e-13 * rng.random((np.count_nonzero(y == 2), 2))
     assert clean.dual_objective > 0.0
     assert problem.certificate(*zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_traces_do_not_keep_other_flows_from_being_put_on_the_edge(seed):
+    """Two classes of the same samples: their slopes are 0, on the edge of every tilt."""
+    rng = np.random.default_rng(seed)
+    half = rng.standard_normal((12, 30))
+    X, y = (
+        np.vstack([half, half, rng.standard_normal((8, 30))]),
+        np.repeat([0, 1, 0, 1], [12, 12, 4, 4]),
+    )
+    problem = hinge_cases.build(X, y, L1(), share=1e-6)
+    problem = replace(problem, tilt=np.sign(rng.standard_normal((1, 30))))
+    flows = np.zeros((32, 2))
+    flows[np.arange(24), 1 - y[:24]] = problem.mass[:24]
+    zero = np.zeros((1, 30)), np.zeros(1)
+    clean = problem.certificate(*zero, flows)
+    assert clean.dual_objective == pytest.approx(0.75)
+    flows *= 1.0 - 1e-12 * rng.random((32, 1))
+    flows[np.arange(24, 32), 1 - y[24:]] = 1e-13 * rng.random(8)
+    assert problem.certificate(*zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)

@@ -1,10 +1,13 @@
 """Chains of solvers: who hands over to whom, and what is returned."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import hinge_cases
 from problems import make
+from sparsvm.penalties import L1
 from sparsvm.solution import Control, History, Solution
 from sparsvm.solvers import Chain, Solver, Stage, as_solver, registry
 
@@ -14,8 +17,9 @@ class Scripted(Solver):
 
     name = "scripted"
 
-    def __init__(self, gap, status="stalled", objective=1.0):
+    def __init__(self, gap, status="stalled", objective=1.0, floor=0.0):
         self.gap = gap
+        self.floor = floor
         self.status = status
         self.objective = objective
 
@@ -39,8 +43,8 @@ class Scripted(Solver):
             dual_objective=self.objective - self.gap,
             gap=self.gap,
             relative_gap=self.gap,
-            floor=0.0,
-            status="optimal" if self.gap <= control.tol else self.status,
+            floor=self.floor,
+            status="optimal" if self.gap <= max(control.tol, self.floor) else self.status,
             n_iter=2,
             seconds=0.1,
             history=history,
@@ -48,9 +52,24 @@ class Scripted(Solver):
         )
 
 
-def run(*solvers, tol=1e-4, max_iter=None):
+def run(*solvers, tol=1e-4, max_iter=None, problem=None):
     stages = tuple(s if isinstance(s, Stage) else Stage(s) for s in solvers)
-    return Chain(stages).solve(None, None, Control(tol=tol, max_iter=max_iter))
+    return Chain(stages).solve(problem, None, Control(tol=tol, max_iter=max_iter))
+
+
+def test_a_gap_hidden_by_coefficients_that_ran_off_is_handed_over_without_them():
+    X, y = hinge_cases.gaussian(0, 24, 3, 2)
+    problem = hinge_cases.build(X, y, L1(), share=0.5)
+    tilted = replace(problem, tilt=np.ones((1, 3)))
+    far, near = Scripted(0.05, floor=0.1), Scripted(1e-9)
+    assert run(far, near, problem=tilted).gap == 1e-9 and near.seen[0] is None
+    idle = Scripted(1e-9)
+    assert run(far, idle, problem=problem).gap == 0.05 and not hasattr(idle, "seen")
+    # Next to a gap within the tolerance a floor, which is a worst case, may be larger.
+    assert run(Scripted(1e-6, floor=5e-4), idle, problem=tilted).gap == 1e-6
+    assert not hasattr(idle, "seen")
+    # Where nothing better comes the first is returned.
+    assert run(far, Scripted(0.5), problem=tilted).gap == 0.05
 
 
 def test_the_point_of_one_stage_and_the_bound_of_another_prove_each_other():

@@ -21,6 +21,8 @@ at the given coefficients, which tends to the dual solution as they tend to the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sparsvm.balance import balance
@@ -87,13 +89,13 @@ def _best_repair(problem: Problem, flows: Floats) -> tuple[Floats, float, float]
     if scale >= 1.0:
         return flows, scale, bound
     if problem.tilt is not None:
-        for mended in (pulled_inside, _without_traces):
-            if (inside := mended(problem, flows)) is None:
-                continue
+        for inside in _mended(problem, flows):
             inside *= _fitting(inside, problem.mass).min() if _within_masses(problem) else 1.0
             other = best_scale(problem, inside)
             if other[1] > bound:
                 flows, (scale, bound) = inside, other
+            if scale >= 1.0:
+                return flows, scale, bound
     if (beyond := _beyond(problem, flows)) is not None:
         before = Packed(flows)
         flows = _thinned(problem, flows, beyond)
@@ -135,6 +137,19 @@ def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = Fals
     if peak > 0.0:
         flows *= peak
     return flows
+
+
+def _mended(problem: Problem, flows: Floats) -> Iterator[Floats]:
+    """Yield copies of the flows in which what a tilt on the edge of the dual ball spoilt may hold.
+
+    Entries next to nothing hinder the other repair, which changes all in relative terms.
+    """
+    if (inside := pulled_inside(problem, flows)) is not None:
+        yield inside
+    if (kept := _without_traces(problem, flows)) is not None:
+        yield kept
+        if (inside := pulled_inside(problem, kept)) is not None:
+            yield inside
 
 
 def _without_traces(problem: Problem, flows: Floats) -> Floats | None:

@@ -117,7 +117,7 @@ def limit(problem: Problem) -> float:
 
 
 def pulled_inside(problem: Problem, flows: Floats) -> Floats | None:
-    """Return flows with slopes on the edge wherever it was crossed; None where that fails."""
+    """Return flows with slopes on the edge wherever it was crossed; None if nowhere, or if not."""
     penalty, tilt = problem.penalty, problem.tilt
     if tilt is None or not penalty.is_norm or problem.one_vs_rest:
         return None
@@ -130,7 +130,7 @@ def pulled_inside(problem: Problem, flows: Floats) -> Floats | None:
         beyond = np.maximum(np.abs(tilt - G) - error, 0.0)
         violated = on_edge & (penalty.group_dual_norms(beyond) > limit(problem))
         if not violated.any():
-            return flows
+            return flows if crossed.any() else None
         crossed |= violated
         changed = with_slope_on_edge(problem, flows, penalty.spread(crossed), G)
         if changed is None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+import numpy as np
+
 from sparsvm.parameters import Parameterised
 
 if TYPE_CHECKING:
     from sparsvm.losses import Floats
     from sparsvm.problem import Problem
     from sparsvm.solution import Control, Solution, Start
+
+
+# Rounding errors of so many times what the margins alone have come of coefficients that ran off.
+FAR_OFF = 1e3
+# A relative gap within the tolerance counts up to this relative floor, which is a worst case.
+HIDDEN = 1e-3
 
 
 class Attempt(NamedTuple):
@@ -21,6 +29,25 @@ class Attempt(NamedTuple):
     bound: float
     n_iter: int = 0
     solver: str = ""
+
+
+def ran_off(problem: Problem, floor: float, largest: float) -> bool:
+    """Whether to look for a point of smaller coefficients: the floor is above what is allowed.
+
+    Where a tilt takes the slope of the penalty away, a start may run off to coefficients so large
+    that their rounding error, the floor, hides any gap; another start may do better.
+    """
+    if floor <= largest or problem.tilt is None:
+        return False
+    zeros = np.zeros((problem.n_outputs, problem.d))
+    return floor > FAR_OFF * problem.floor(zeros, np.zeros(problem.n_outputs))
+
+
+def settled(problem: Problem, solution: Solution, tol: float) -> bool:
+    """Whether the tolerance is met, and not because the coefficients ran off."""
+    size = abs(solution.objective)
+    allowed = HIDDEN if solution.gap <= tol * size else tol
+    return solution.within(tol) and not ran_off(problem, solution.floor, allowed * size)
 
 
 class Solver(Parameterised):

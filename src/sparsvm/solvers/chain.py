@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sparsvm.solution import History, Solution, Start
-from sparsvm.solvers.base import Attempt, Solver
+from sparsvm.solvers.base import Attempt, Solver, settled
 
 if TYPE_CHECKING:
     from sparsvm.problem import Problem
@@ -33,7 +33,8 @@ class Chain(Solver):
 
     A stage that reaches its own ``until`` hands over; so does one that stalls or exhausts its own
     iteration limit. A limit that the caller gave ends the chain: it was asked for. The best point
-    and the best bound are handed on, and returned, unless a stage has met the tolerance by itself.
+    and the best bound are handed on, and returned, unless a stage has met the tolerance by itself;
+    coefficients whose rounding alone hides the gap are not handed on.
 
     Parameters
     ----------
@@ -64,15 +65,20 @@ class Chain(Solver):
                 replace(control, tol=max(control.tol, stage.until), max_iter=limit),
             )
             runs.append((entered, ended))
-            if best is None or ended.within(control.tol):
+            if best is None or settled(problem, ended, control.tol):
                 best = ended
             else:
-                best = best.joined(ended, control.tol)
-            if best.within(control.tol):
+                # A larger floor may hide a gap that is larger still.
+                candidates = (best.joined(ended, control.tol), best, ended)
+                best = min(candidates, key=lambda solution: solution.gap + solution.floor)
+            if settled(problem, best, control.tol):
                 break
             if control.max_iter is not None and ended.status == "max_iter":
                 break
-            start = Start(best.coef, best.intercept, best.dual)
+            # From coefficients that ran off no other solver comes back either.
+            start = None
+            if not best.within(control.tol):
+                start = Start(best.coef, best.intercept, best.dual)
         assert best is not None
         return _joined(best, runs, control.tol, time.perf_counter() - began)
 

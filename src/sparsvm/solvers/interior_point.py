@@ -14,7 +14,7 @@ from sparsvm.columns import Columns
 from sparsvm.losses import Floats, Hinge
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, History, Solution, Start
-from sparsvm.solvers.base import Attempt, Solver
+from sparsvm.solvers.base import Attempt, Solver, ran_off, settled
 from sparsvm.solvers.native import penalty_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
@@ -101,8 +101,7 @@ class InteriorPoint(Solver):
                 joint = solution if joint is None else joint.joined(solution, control.tol)
                 if not solution.converged:
                     solution = joint
-                ran_off = _ran_off(problem, solution.floor, solution.objective, control)
-                done = solution.converged and not ran_off
+                done = settled(problem, solution, control.tol)
                 # A larger floor may hide a gap that is larger still; not one within the tolerance.
                 total = solution.gap + solution.floor
                 if best is None or done or total < best.gap + best.floor:
@@ -132,7 +131,7 @@ class InteriorPoint(Solver):
                     continue
                 coef, intercept = _coefficients(problem, raw)
                 floor = problem.floor(coef, intercept) if problem.tilt is not None else 0.0
-                if not _ran_off(problem, floor, raw["bound"], control):
+                if not ran_off(problem, floor, control.tol * abs(raw["bound"])):
                     dual = raw["dual"] * problem.alpha
                     return Attempt(
                         coef.dense(), intercept, dual, raw["bound"], raw["iterations"], self.name
@@ -223,15 +222,6 @@ def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
         yield _Trial(None, SHARP, True, open=False)
     if problem.tilt is not None:
         yield _Trial(None, 1e-6, True)
-
-
-def _ran_off(problem: Problem, floor: float, objective: float, control: Control) -> bool:
-    """Whether to look for a point of smaller coefficients.
-
-    Where a tilt takes the slope of the penalty away, a start may run off to coefficients so large
-    that their rounding error, the floor, hides any gap; another start may do better.
-    """
-    return problem.tilt is not None and floor > control.tol * abs(objective)
 
 
 def _double(values: Floats | None) -> Floats:
