@@ -52,6 +52,22 @@ def test_a_start_with_flows_of_the_size_of_the_weights_leads_to_the_optimum(
     check(cases.grid_problem(seed, kind, options))
 
 
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_plain_data_are_solved_down_to_a_hundred_millionth_of_the_largest_alpha(kind):
+    """A cold start stays where all flows are tiny; that of a larger alpha leads on."""
+    X, y = cases.gaussian(0, 150, 6, 12)
+    check(cases.build(X, y, cases.PENALTIES[kind](6), share=1e-8))
+
+
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_rounding_of_slopes_that_cancel_costs_no_tight_tolerance(kind):
+    """Twice the flows' mass times u over alpha is 1e-6 of the dual ball here."""
+    X, y = cases.gaussian(0, 100, 5, 3)
+    problem = cases.build(X, y, cases.PENALTIES[kind](5), share=1e-8)
+    found = InteriorPoint().solve(problem, None, Control(tol=1e-8))
+    assert found.relative_gap <= 1e-8
+
+
 def test_after_the_limit_of_the_solver_but_not_of_the_caller_another_start_is_made(monkeypatch):
     problem = cornered(SparseGroup(0.5), [1.0], 0)
     run, inside = InteriorPoint._run, []

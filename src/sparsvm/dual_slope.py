@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from sparsvm import _core
 from sparsvm.losses import Floats
-from sparsvm.rows import of_class
+from sparsvm.rows import of_class, row_sum
+from sparsvm.split_products import split_products
 
 if TYPE_CHECKING:
     from sparsvm.problem import Problem
@@ -28,15 +29,75 @@ EDGE = 1e-6
 PLAIN = ("l1", "l1/l2", "l1/linf")
 # Norms of groups.
 GROUPS = ("l1/l2", "l1/linf", "sparse_group")
-# The matrix of the repair has at most this many entries.
+# The matrix of the repair, and of columns whose products are split, has at most this many entries.
 LARGEST = 20_000_000
+# Rounding errors of slopes, relative to the dual ball, that a tolerance of 1e-8 may feel.
+NOTABLE = 1e-9
 
 
 def slope(problem: Problem, flows: Floats) -> tuple[Floats, Floats]:
-    """Return G / alpha and the error bound of each of its entries."""
+    """Return G / alpha and the error bound of each of its entries.
+
+    Not sharper than the flows themselves with a tilt: on the edge of the dual ball what is within
+    the error of rounded slopes is let pass.
+    """
     signed = problem.signed_dual(flows)
+    G, error = _rounded_slope(problem, signed)
+    if problem.tilt is None and _rounding_share(problem, flows) > NOTABLE:
+        _sharpen(problem, flows, signed, G, error, np.arange(problem.d))
+    return G, error
+
+
+def _rounded_slope(problem: Problem, signed: Floats) -> tuple[Floats, Floats]:
     G = problem.transposed(signed) / problem.alpha
     return G, np.outer(_error_per_norm(problem, signed), problem.column_norms)
+
+
+def _rounding_share(problem: Problem, flows: Floats) -> float:
+    """Return how far rounding may move a slope, relative to where its coefficient comes in."""
+    size = float(np.linalg.norm(row_sum(flows))) * (problem.n + 2) * UNIT / problem.alpha
+    return size * float(np.max(problem.column_norms * problem.penalty.inverse_omega, initial=0.0))
+
+
+def _sharpen(
+    problem: Problem,
+    flows: Floats,
+    signed: Floats,
+    G: Floats,
+    error: Floats,
+    features: NDArray[Any],
+) -> None:
+    """Compute the slopes of some features anew, by split products, in place."""
+    if problem.n * features.size > LARGEST:
+        return
+    columns = np.asarray(problem.design.gather_columns(features.astype(np.int32)))
+    products, errors = split_products(columns, _outputs(problem, signed))
+    if not problem.one_vs_rest:
+        lost = np.zeros_like(signed)
+        rows = np.arange(problem.n)
+        lost[rows, problem.y] = -_lost_in_sums(flows, problem.y, -signed[rows, problem.y])
+        more, blur = split_products(columns, _outputs(problem, lost))
+        products, errors = products + more, errors + blur + UNIT * np.abs(products)
+    if np.all(np.isfinite(errors)):
+        G[:, features] = products.T / problem.alpha
+        error[:, features] = errors.T / problem.alpha
+
+
+def _lost_in_sums(flows: Floats, y: NDArray[np.integer], totals: Floats) -> Floats:
+    """Return by how much ``totals`` fall short of the sums of rows off the true class."""
+    total, lost = np.zeros_like(totals), np.zeros_like(totals)
+    for k in range(flows.shape[1]):
+        term = np.where(y == k, 0.0, flows[:, k])
+        # What the rounding of one addition leaves out is a double itself.
+        rounded = total + term
+        part = rounded - total
+        lost += (total - (rounded - part)) + (term - part)
+        total = rounded
+    return np.asarray((total - totals) + lost)
+
+
+def _outputs(problem: Problem, signed: Floats) -> Floats:
+    return np.ascontiguousarray(signed[:, 1:]) if problem.n_classes == 2 else signed
 
 
 def _error_per_norm(problem: Problem, signed: Floats) -> Floats:
@@ -44,13 +105,30 @@ def _error_per_norm(problem: Problem, signed: Floats) -> Floats:
 
     |computed - exact| of a sum of n products is at most (n + 2) u |x_j|.|y_k|.
     """
-    outputs = signed[:, 1:] if problem.n_classes == 2 else signed
+    outputs = _outputs(problem, signed)
     sizes = np.sqrt(np.einsum("ik,ik->k", outputs, outputs))
     return np.asarray(sizes * ((problem.n + 2) * UNIT / problem.alpha))
 
 
 def largest_slope(problem: Problem, flows: Floats) -> float:
     """Return the dual norm of G / alpha, its error added."""
+    norm, terms = _quick_largest_slope(problem, flows), problem.penalty
+    # Where rounding is a notable part of the dual ball, as with a tiny alpha.
+    blurred = (norm is None or norm > 1.0) and _rounding_share(problem, flows) > NOTABLE
+    if norm is not None and not (blurred and problem.n_outputs * problem.d <= LARGEST):
+        return norm
+    signed = problem.signed_dual(flows)
+    G, error = _rounded_slope(problem, signed)
+    if blurred and np.all(np.isfinite(G)):
+        # Only groups that may be the largest need to be known better.
+        least = terms.dual_norm(np.maximum(np.abs(G) - error, 0.0))
+        likely = terms.spread(terms.group_dual_norms(np.abs(G) + error) >= least)
+        _sharpen(problem, flows, signed, G, error, np.flatnonzero(likely.any(axis=0)))
+    return terms.dual_norm(np.abs(G) + error)
+
+
+def _quick_largest_slope(problem: Problem, flows: Floats) -> float | None:
+    """Return the same in one pass over the data; None where there is no such way."""
     norms = feature_slopes(problem, flows)
     if norms is not None:
         return float(norms.max(initial=0.0))
@@ -68,15 +146,14 @@ def largest_slope(problem: Problem, flows: Floats) -> float:
         if np.isfinite(norm):
             return float(norm)
         # Squares overflow before the norm does.
-    G, error = slope(problem, flows)
-    return terms.dual_norm(np.abs(G) + error)
+    return None
 
 
 def _products(problem: Problem, signed: Floats) -> dict[str, Any]:
     """Return what a native kernel needs for |G / alpha| with its error added."""
     return {
         "design": problem.design,
-        "Y": np.ascontiguousarray(signed[:, 1:]) if problem.n_classes == 2 else signed,
+        "Y": _outputs(problem, signed),
         "scale": 1.0 / problem.alpha,
         "error": _error_per_norm(problem, signed),
         "column_norms": problem.column_norms,

@@ -57,16 +57,39 @@ def signed_dual(problem, dual):
 
 
 def slope(problem, dual):
-    """``tilt - G / alpha``, the point at which the penalty's conjugate is taken."""
-    X, signed = dense(problem), signed_dual(problem, dual)
-    outputs = signed[:, 1:] if problem.n_classes == 2 else signed
-    point = np.array(
-        [
-            [-fsum(X[:, j] * outputs[:, k]) / problem.alpha for j in range(problem.d)]
-            for k in range(problem.n_outputs)
-        ]
-    )
+    """``tilt - G / alpha``, the point at which the penalty's conjugate is taken.
+
+    The sums of G are exact before they are rounded once: with a tiny alpha anything less would
+    not tell a bound that is too large from rounding.
+    """
+    X = dense(problem)
+    point = np.zeros((problem.n_outputs, problem.d))
+    for k in range(problem.n_outputs):
+        rows, values = _flows_of(problem, dual, k + problem.n_classes - problem.n_outputs)
+        for j in range(problem.d):
+            point[k, j] = -_exact_dot(X[rows, j], values) / problem.alpha
     return point if problem.tilt is None else point + problem.tilt
+
+
+def _flows_of(problem, dual, k):
+    """Samples and signed entries whose sum is column k of the signed dual."""
+    if problem.loss.name == "ovr_squared_hinge" and problem.n_classes > 2:
+        return np.arange(problem.n), np.where(problem.y == k, -dual[:, k], dual[:, k])
+    own, others = np.flatnonzero(problem.y == k), np.flatnonzero(problem.y != k)
+    lost = np.delete(dual[own], k, axis=1)
+    rows = np.concatenate([others, np.repeat(own, lost.shape[1])])
+    return rows, np.concatenate([dual[others, k], -lost.reshape(-1)])
+
+
+def _exact_dot(x, y):
+    """The sum of products, rounded once: products of halves of 26 bits have no error."""
+    return fsum(np.concatenate([a * b for a in _halves(x) for b in _halves(y)]))
+
+
+def _halves(x):
+    shifted = 134217729.0 * x  # 2^27 + 1
+    high = shifted - (shifted - x)
+    return high, x - high
 
 
 def dual_norm(terms, point):
