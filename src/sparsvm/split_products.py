@@ -41,4 +41,4 @@ def _leading(values: Floats, bits: int) -> Floats:
 
 
 def _norms(values: Floats) -> Floats:
-    return np.sqrt(np.einsum("ij,ij->j", values, values))
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", values, values)))
