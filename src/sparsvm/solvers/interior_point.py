@@ -102,8 +102,11 @@ class InteriorPoint(Solver):
             for trial in _trials(start, problem):
                 if trial.sharper < SHARP and (sharp or stalled):
                     continue
-                if trial.climbs > 0 and not stuck:
-                    continue
+                if trial.climbs > 0:
+                    above = self._start_above(problem, trial, control) if stuck else None
+                    if above is None:
+                        continue
+                    trial = trial._replace(start=above)
                 raw = self._run(problem, trial, control)
                 solution = self._certify(problem, raw, control, began)
                 joint = solution if joint is None else joint.joined(solution, control.tol)
@@ -153,11 +156,9 @@ class InteriorPoint(Solver):
     def _run(
         self, problem: Problem, trial: _Trial, control: Control, residual: float = 0.0
     ) -> dict[str, Any]:
-        limit, start = self._limit(control), trial.start
-        if trial.climbs > 0:
-            start = self._start_above(problem, trial, control)
+        limit = self._limit(control)
         raw: dict[str, Any] = _core.interior_point(
-            **_arguments(problem, start),
+            **_arguments(problem, trial.start),
             tol=trial.sharper * control.tol,
             max_iter=int(min(limit, trial.most_steps)),
             open=trial.open,
@@ -168,12 +169,16 @@ class InteriorPoint(Solver):
         )
         return raw
 
-    def _start_above(self, problem: Problem, trial: _Trial, control: Control) -> Start:
+    def _start_above(self, problem: Problem, trial: _Trial, control: Control) -> Start | None:
         """Return the solution for a larger alpha, if need be come to from a larger one still."""
         above = problem.with_alpha(CLIMB * problem.alpha)
         raw = self._run(above, trial._replace(climbs=0), control)
         if not raw["converged"] and trial.climbs > 1:
-            raw = self._run(above, trial._replace(climbs=trial.climbs - 1), control)
+            start = self._start_above(above, trial._replace(climbs=trial.climbs - 1), control)
+            if start is not None:
+                raw = self._run(above, trial._replace(start=start), control)
+        if not raw["converged"]:
+            return None
         coef, intercept = _coefficients(above, raw)
         return Start(coef.dense(), intercept, raw["dual"] * above.alpha)
 
@@ -219,7 +224,9 @@ class _Trial(NamedTuple):
 
     @property
     def most_steps(self) -> float:
-        return WARM_LIMIT if self.start is not None else CLIMB_LIMIT if self.climbs else np.inf
+        if self.start is None:
+            return np.inf
+        return CLIMB_LIMIT if self.climbs > 0 else WARM_LIMIT
 
 
 def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
