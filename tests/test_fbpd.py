@@ -185,6 +185,16 @@ def test_samples_at_rest_are_left_out_only_while_they_stay(samples, features, cl
 
 
 @pytest.mark.native
+@pytest.mark.parametrize("classes", [129, 300])
+def test_iterates_on_dense_rows_of_many_classes(classes):
+    problem = resting_problem(classes + 30, 5, classes)
+    method = FBPD()._method(problem)
+    follow(problem, 2, method)
+    method.run(70)
+    follow(problem, 2, method)
+
+
+@pytest.mark.native
 @pytest.mark.parametrize(("features", "classes"), [(4, 4), (4, 16), (4, 40), (150, 4)])
 def test_means_and_starts_do_not_mind_the_samples_order(features, classes):
     problem = resting_problem(203 if features == 4 else 3600, features, classes)
