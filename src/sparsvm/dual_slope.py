@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from sparsvm import _core
 from sparsvm.losses import Floats
 from sparsvm.rows import of_class, row_sum
-from sparsvm.split_products import split_products
+from sparsvm.split_products import UNIT, split_products
 
 if TYPE_CHECKING:
     from sparsvm.problem import Problem
 
-UNIT = float(np.finfo(np.float64).eps) / 2.0
 # Tilts with a dual norm above 1 less this leave the scaling no room.
 EDGE = 1e-6
 # Norms whose dual takes no search.
