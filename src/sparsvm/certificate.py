@@ -28,13 +28,13 @@ import numpy as np
 from sparsvm.balance import balance
 from sparsvm.columns import Columns
 from sparsvm.dual_gain import Gain, climb, gain_of
-from sparsvm.dual_slope import UNIT as UNIT
 from sparsvm.dual_slope import feature_slopes, largest_slope, limit, pulled_inside, slope
 from sparsvm.losses import Floats, Hinge, SmoothLoss
 from sparsvm.packed import Packed
 from sparsvm.problem import Problem
 from sparsvm.rows import row_blocks, row_sum
 from sparsvm.solution import Certificate, relative
+from sparsvm.split_products import UNIT as UNIT
 
 # Dual entries smaller than this, relative to the mass of their sample, may be left out.
 TRACE = 1e-10
