@@ -149,7 +149,7 @@ def test_sparse_products_with_any_number_of_columns(storage, dtype):
 @pytest.mark.native
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(8, 66003), (13, 40401)])
+@pytest.mark.parametrize("shape", [(8, 66003), (13, 40401), (6001, 93)])
 def test_products_with_rows_where_they_lie(shape, dtype, centred):
     # Beyond 4 MB; outputs, samples and features are cut into pieces, of which the last are shorter.
     A = random_matrix(*shape, dtype, density=1.0)
@@ -159,12 +159,15 @@ def test_products_with_rows_where_they_lie(shape, dtype, centred):
     B = seen(A, rows) - (0.0 if center is None else center)
     np.testing.assert_allclose(design.column_norms(), np.linalg.norm(B, axis=0), rtol=1e-14)
     for K in (1, 2, 3, 5, 7, 10, 11):
-        Y = rng.normal(size=(shape[0], K))
-        expected = B.T @ Y
-        np.testing.assert_allclose(design.transposed(Y), expected, rtol=1e-12, atol=1e-13)
-        for first, last in ((0, 3), (777, shape[1] - 2)):
+        Y, W = rng.normal(size=(shape[0], K)), rng.normal(size=(shape[1], K))
+        Y[::3] = 0.0  # these rows are not read
+        expected, scale = B.T @ Y, np.abs(B.T) @ np.abs(Y)
+        assert (np.abs(design.transposed(Y) - expected) <= 1e-14 * scale + 1e-300).all()
+        for first, last in ((0, 3), (77, shape[1] - 2)):
             part = design.transposed_range(first, last, Y)
-            np.testing.assert_allclose(part, expected[first:last], rtol=1e-12, atol=1e-13)
+            assert (np.abs(part - expected[first:last]) <= 1e-14 * scale[first:last]).all()
+        error = np.abs(design.scores(W) - B @ W)
+        assert (error <= 1e-14 * (np.abs(B) @ np.abs(W))).all()
 
 
 @pytest.mark.parametrize("K", [1, 3])

@@ -95,8 +95,8 @@ class DenseDesign final : public Design {
     if (2 * static_cast<int64_t>(active.size()) <= d()) {
       const auto Wm = take_rows(W, K, active);
       multiply(row_map(), {active.data(), static_cast<int64_t>(active.size())}, Wm.data(), K, S);
-    } else if (K == 1 && read_in_place()) {
-      dot_rows(W, S);
+    } else if (read_in_place(K)) {
+      if constexpr (!ColumnMajor) row_product(rows_in_place(), 0, d(), W, K, false, S);
     } else {
       for_each_panel([&](const Panel& panel) { add_scores(panel, W, K, S); });
     }
@@ -116,15 +116,15 @@ class DenseDesign final : public Design {
   void transposed(const double* Y, int64_t K, double* G) const override {
     if (n() == 0) return std::fill(G, G + d() * K, 0.0);
     if constexpr (!ColumnMajor)
-      if (K <= kFewOutputs && !kept_whole())
-        return transposed_product(rows_in_place(), 0, d(), Y, K, G);
+      if (read_in_place(K)) return transposed_product(rows_in_place(), 0, d(), Y, K, false, G);
     for_each_panel([&](const Panel& panel) { add_transposed(panel, Y, K, G); });
   }
 
   void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
                         int32_t* /*places*/) const override {
     if constexpr (!ColumnMajor)
-      if (K <= kFewOutputs) return transposed_product(rows_in_place(), first, last, Y, K, G);
+      if (K <= kFewOutputs)
+        return transposed_product(rows_in_place(), first, last, Y, K, false, G);
     multiply_transposed(row_map(), {nullptr, last - first, first}, Y, K, G);
   }
 
@@ -321,44 +321,8 @@ class DenseDesign final : public Design {
 
   bool kept_whole() const { return d() == 0 || n() <= kept_limit / d(); }
 
-  /// One output is bound by memory: whole rows are read where they lie, which measured 3 x faster
-  /// than gathering them first.
-  bool read_in_place() const { return !ColumnMajor && n() > 0 && !kept_whole(); }
-
-  /// Visit the rows in canonical order by fours, which keeps several streams of memory under way:
-  /// visit(first sample, four rows, how many of them count). The last four may repeat a row.
-  template <typename Visit>
-  void for_each_four(Visit visit) const {
-    const RowMap rows = row_map();
-    for (int64_t i = 0; i < n(); i += 4) {
-      const T* x[4];
-      for (int64_t u = 0; u < 4; ++u) x[u] = values_ + rows(std::min(i + u, n() - 1)) * d();
-      visit(i, x, std::min<int64_t>(4, n() - i));
-    }
-  }
-
-  /// s = Xw in place; each row is summed alike, in four parts, whatever its neighbours are.
-  void dot_rows(const double* w, double* s) const {
-    const std::vector<double> zero(center_.empty() ? static_cast<std::size_t>(d()) : 0);
-    const double* c = center_.empty() ? zero.data() : center_.data();
-    const int64_t whole = d() - d() % 4;
-    for_each_four([&](int64_t i, const T* const* x, int64_t count) {
-      double sum[4][4] = {};
-      for (int64_t j = 0; j < whole; j += 4) {
-        for (int u = 0; u < 4; ++u) {
-          for (int v = 0; v < 4; ++v) {
-            sum[u][v] += (static_cast<double>(x[u][j + v]) - c[j + v]) * w[j + v];
-          }
-        }
-      }
-      for (int64_t u = 0; u < count; ++u) {
-        for (int64_t j = whole; j < d(); ++j) {
-          sum[u][0] += (static_cast<double>(x[u][j]) - c[j]) * w[j];
-        }
-        s[i + u] = (sum[u][0] + sum[u][1]) + (sum[u][2] + sum[u][3]);
-      }
-    });
-  }
+  /// A few outputs are bound by memory: rows are read where they lie, unless all are in cache.
+  bool read_in_place(int64_t K) const { return !ColumnMajor && K <= kFewOutputs && !kept_whole(); }
 
   /// S += panel W on the block's samples, in column-major terms Sᵀ += Wᵀ panelᵀ; the first block of
   /// features overwrites.

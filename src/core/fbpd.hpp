@@ -103,8 +103,11 @@ class Fbpd {
         weights_(size(d_ * outputs_)), intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
         sum_weights_(size(d_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
     const Design& X = *problem.design;
-    if (SweptWeights::suits(X, outputs_)) swept_.emplace(X, outputs_);
-    if (SweptColumns::suits(X, outputs_)) columns_.emplace(X, outputs_);
+    if (SweptColumns::suits(X, outputs_)) {
+      columns_.emplace(X, outputs_);
+    } else if (SweptWeights::suits(X, outputs_)) {
+      swept_.emplace(X, outputs_);
+    }
     ahead_.resize(size(cut_up() * outputs_));
     gradient_.resize(ahead_.size());
     if (FusedRows::suits(X, outputs_)) {
@@ -218,10 +221,14 @@ class Fbpd {
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
 
   /// Cuts the features where the penalty allows it, so that a few thousand entries at a time stay in
-  /// cache from the gradient step to the extrapolation. Returns the features of which the latter two
-  /// are held at a time: those of the largest piece if columns are swept, else all.
+  /// cache from the gradient step to the extrapolation; where columns are swept more of them, since
+  /// there Y and the scores push each other out of the caches at every change from one product to the
+  /// other (11314 x 56436 with 20 classes: 24 ms an iteration by 2048 entries, 20 by 65536). Returns
+  /// the features of which the latter two are held at a time: those of the largest piece if columns
+  /// are swept, else all.
   int64_t cut_up() {
-    const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, 2048 / outputs_) : d_;
+    const int64_t entries = columns_ ? 65536 : 2048;
+    const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, entries / outputs_) : d_;
     int64_t from = 0, widest = 0;
     for (int64_t part = 0; part < prox_.parts(); ++part) {
       if (part > 0 && prox_.start(part) - from < rows) continue;
