@@ -132,7 +132,7 @@ def test_large_vectors_take_the_selecting_branch_and_agree(n, ties, mass):
     close(theta, expected_theta, 10 + mass)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 7, 8, 9, 20, 64, 65])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 7, 8, 9, 20, 64, 65, 256, 257])
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
 def test_every_row_is_projected_on_its_own_simplex(size, scale):
     # 35 rows: one batch side by side and some single ones.
@@ -159,7 +159,7 @@ def test_a_bad_row_does_not_spoil_its_neighbours():
         assert np.isnan(bad[5, 2]) and np.isnan(bad[40, 0])
 
 
-@pytest.mark.parametrize("outputs", [1, 2, 3, 4, 5, 6, 7, 8, 11, 66])
+@pytest.mark.parametrize("outputs", [1, 2, 3, 4, 5, 6, 7, 8, 11, 66, 256, 257])
 @pytest.mark.parametrize("per_class", [False, True])
 def test_many_single_features_are_treated_side_by_side(outputs, per_class):
     rng = np.random.default_rng(outputs)

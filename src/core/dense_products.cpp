@@ -170,8 +170,7 @@ SPARSVM_INLINE void add_piece(const DenseRows<T>& X, int64_t from, int64_t colum
   const double* c = Centred ? X.center + from : nullptr;
   for (int64_t i = 0, n = X.rows.n; i < n; i += R) {
     const T* x[R];
-    for (int r = 0; r < R; ++r)
-      x[r] = X.values + X.rows(std::min(i + r, n - 1)) * X.stride + from;
+    for (int r = 0; r < R; ++r) x[r] = X.values + X.rows(std::min(i + r, n - 1)) * X.stride + from;
     const int64_t count = std::min<int64_t>(R, n - i);
     double* s = S + i * K;
     int64_t k = 0;

@@ -10,15 +10,6 @@
 
 namespace sparsvm {
 
-/// Sample i is the row at values + rows(i)·stride, less the d values of center where that is not null.
-template <typename T>
-struct DenseRows {
-  const T* values;
-  int64_t stride;
-  RowMap rows;
-  const double* center;
-};
-
 /// More outputs than this take BLAS less time, gathering included.
 constexpr int64_t kFewOutputs = 10;
 

@@ -90,6 +90,14 @@ class DenseDesign final : public Design {
 
   bool single_precision() const override { return sizeof(T) == 4 && center_.empty(); }
 
+  std::optional<AnyDenseRows> dense_rows() const override {
+    if constexpr (ColumnMajor) {
+      return std::nullopt;
+    } else {
+      return rows_in_place();
+    }
+  }
+
   void scores(const double* W, int64_t K, double* S) const override {
     const auto active = active_features(W, K);
     if (2 * static_cast<int64_t>(active.size()) <= d()) {
@@ -123,8 +131,7 @@ class DenseDesign final : public Design {
   void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
                         int32_t* /*places*/) const override {
     if constexpr (!ColumnMajor)
-      if (K <= kFewOutputs)
-        return transposed_product(rows_in_place(), first, last, Y, K, false, G);
+      if (K <= kFewOutputs) return transposed_product(rows_in_place(), first, last, Y, K, false, G);
     multiply_transposed(row_map(), {nullptr, last - first, first}, Y, K, G);
   }
 

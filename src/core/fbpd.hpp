@@ -28,6 +28,7 @@
 #include "fused_rows.hpp"
 #include "penalty_prox.hpp"
 #include "prox.hpp"
+#include "swept_blocks.hpp"
 #include "swept_columns.hpp"
 #include "swept_weights.hpp"
 
@@ -103,14 +104,17 @@ class Fbpd {
         weights_(size(d_ * outputs_)), intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
         sum_weights_(size(d_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
     const Design& X = *problem.design;
-    if (SweptColumns::suits(X, outputs_)) {
+    const bool fuses = !SweptBlocks::suits(X, outputs_) && FusedRows::suits(X, outputs_);
+    if (SweptBlocks::suits(X, outputs_)) {
+      blocks_.emplace(X);
+    } else if (!fuses && SweptColumns::suits(X, outputs_)) {
       columns_.emplace(X, outputs_);
-    } else if (SweptWeights::suits(X, outputs_)) {
+    } else if (!fuses && SweptWeights::suits(X, outputs_)) {
       swept_.emplace(X, outputs_);
     }
     ahead_.resize(size(cut_up() * outputs_));
     gradient_.resize(ahead_.size());
-    if (FusedRows::suits(X, outputs_)) {
+    if (fuses) {
       fuse();
     } else {
       signed_.resize(size(n_ * outputs_));
@@ -135,7 +139,7 @@ class Fbpd {
     settled_ = false;
     for (int64_t done = 0; done < count; ++done) {
       poll();
-      if (!fused_ && !swept_ && !columns_) {
+      if (!fused_ && !swept_ && !columns_ && !blocks_) {
         problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
         poll();
       }
@@ -208,10 +212,10 @@ class Fbpd {
     if (fused_) {
       fused_->gradient(signed_.data(), gradient_.data(), totals_.data());
     } else {
-      if (swept_) {
+      if (swept_ || blocks_) {
         problem_.design->transposed(signed_.data(), outputs_, gradient_.data());
-        swept_->wake();
       }
+      if (swept_) swept_->wake();
       add_up_columns();
     }
     forget();
@@ -221,14 +225,11 @@ class Fbpd {
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
 
   /// Cuts the features where the penalty allows it, so that a few thousand entries at a time stay in
-  /// cache from the gradient step to the extrapolation; where columns are swept more of them, since
-  /// there Y and the scores push each other out of the caches at every change from one product to the
-  /// other (11314 x 56436 with 20 classes: 24 ms an iteration by 2048 entries, 20 by 65536). Returns
-  /// the features of which the latter two are held at a time: those of the largest piece if columns
-  /// are swept, else all.
+  /// cache from the gradient step to the extrapolation. Returns the features of which the latter two
+  /// are held at a time: those of the largest piece if columns are swept, else all.
   int64_t cut_up() {
-    const int64_t entries = columns_ ? 65536 : 2048;
-    const int64_t rows = prox_.consecutive() ? std::max<int64_t>(1, entries / outputs_) : d_;
+    const int64_t at_once = columns_ ? columns_->at_once() : std::max<int64_t>(1, 2048 / outputs_);
+    const int64_t rows = prox_.consecutive() ? at_once : d_;
     int64_t from = 0, widest = 0;
     for (int64_t part = 0; part < prox_.parts(); ++part) {
       if (part > 0 && prox_.start(part) - from < rows) continue;
@@ -395,11 +396,17 @@ class Fbpd {
       return fused_->step(V, b, score_factor(), signed_.data(), gradient_.data(), totals_.data(),
                           along);
     }
-    if (!swept_ && !columns_) problem_.design->scores(V, outputs_, scores_.data());
-    if (few()) {
-      return few_rows({n_, outputs_, scores_.data(), b, margins_.data(), own_.data(), problem_.mass,
-                       sigma_, signed_.data(), totals_.data()});
+    if (blocks_) {
+      totals_[0] = 0.0;
+      return blocks_->sweep(V, scores_.data(), signed_.data(), gradient_.data(),
+                            [&](int64_t i, int64_t count) {
+        double sum;
+        step_few(i, count, &sum);
+        totals_[0] += sum;
+      });
     }
+    if (!swept_ && !columns_) problem_.design->scores(V, outputs_, scores_.data());
+    if (few()) return step_few(0, n_, totals_.data());
     DualRows rows{n_,
                   outputs_,
                   b,
@@ -424,6 +431,13 @@ class Fbpd {
     } else {
       dual_rows(rows, scores_.data());
     }
+  }
+
+  /// The dual step of a few classes whose scores are at hand, for `count` samples from i on.
+  void step_few(int64_t i, int64_t count, double* sums) {
+    const int64_t at = i * outputs_;
+    few_rows({count, outputs_, scores_.data() + at, ahead_intercept_.data(), margins_.data() + at,
+              own_.data() + at, problem_.mass + i, sigma_, signed_.data() + at, sums});
   }
 
   /// Whether all classes but the true one have the same margin.
@@ -458,7 +472,8 @@ class Fbpd {
   std::optional<FusedRows> fused_;     // for small dense designs
   std::optional<SweptWeights> swept_;  // for compressed rows
   std::optional<SweptColumns> columns_;
-  std::vector<int64_t> chunks_;  // parts of the penalty that are treated together
+  std::optional<SweptBlocks> blocks_;  // for large dense designs of two classes
+  std::vector<int64_t> chunks_;        // parts of the penalty that are treated together
 };
 
 }  // namespace sparsvm

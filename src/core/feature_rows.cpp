@@ -52,7 +52,33 @@ SPARSVM_CLONED void add_squares(const double* V, std::int64_t count, std::int64_
   add_rows(V, count, K, sums, [](Pack& v) SPARSVM_INLINE_LAMBDA { v = v * v; });
 }
 
+SPARSVM_CLONED bool shrink_factors(double* sums, double step, const double* omega,
+                                   std::int64_t count) {
+  std::int64_t odd = 0;
+  for (std::int64_t j = 0; j < count; ++j) {
+    const double t = step * omega[j], sum = sums[j], length = std::sqrt(sum);
+    // A row too short for its square is shrunk to nothing by all but the tiniest thresholds.
+    odd += !(sum < 1e300) | ((sum < 1e-280) & (t > 0.0) & (t < 1e-139));
+    const double factor = length > t ? (length - t) / length : 0.0;
+    sums[j] = t == 0.0 ? 1.0 : factor;
+  }
+  return odd > 0;
+}
+
+namespace {
+
+template <int K>
+SPARSVM_INLINE void scale_rows(double* V, std::int64_t count, const double* factors) {
+  for (std::int64_t j = 0; j < count; ++j) {
+    for (int k = 0; k < K; ++k) V[j * K + k] = factors[j] * V[j * K + k] + 0.0;
+  }
+}
+
+}  // namespace
+
 SPARSVM_CLONED void scale(double* V, std::int64_t count, std::int64_t K, const double* factors) {
+  if (K == 3) return scale_rows<3>(V, count, factors);
+  if (K == 4) return scale_rows<4>(V, count, factors);
   for (std::int64_t j = 0; j < count; ++j) {
     double* v = V + j * K;
     const double factor = factors[j];

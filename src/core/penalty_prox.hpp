@@ -166,14 +166,15 @@ class PenaltyProx {
 
   /// prox of step·ω_j‖·‖₂ of single features, as prox_group_l2.
   void shrink_features(double* V, double step, std::int64_t from, std::int64_t to) {
-    double *factor = norms_.data(), *v = V + from * outputs_;
-    feature_rows::add_squares(v, to - from, outputs_, factor);
-    for (std::int64_t j = from; j < to; ++j, ++factor, v += outputs_) {
-      const double t = step * omega_[j], sum = *factor;
-      const double length = sum > 1e-280 && sum < 1e300 ? std::sqrt(sum) : norm2(v, outputs_);
-      *factor = t == 0.0 ? 1.0 : length > t ? (length - t) / length : 0.0;
+    double *factors = norms_.data(), *v = V + from * outputs_;
+    feature_rows::add_squares(v, to - from, outputs_, factors);
+    if (feature_rows::shrink_factors(factors, step, omega_.data() + from, to - from)) {
+      for (std::int64_t j = from; j < to; ++j, v += outputs_) {
+        prox_group_l2(v, outputs_, step * omega_[j], v);
+      }
+      return;
     }
-    feature_rows::scale(V + from * outputs_, to - from, outputs_, norms_.data());
+    feature_rows::scale(v, to - from, outputs_, factors);
   }
 
   /// prox of step·ω_j‖·‖_∞ of single features. Most rows vanish, which a sum tells; the levels of
@@ -184,12 +185,12 @@ class PenaltyProx {
     int waiting = 0;
     feature_rows::add_magnitudes(V + from * outputs_, to - from, outputs_, norms_.data());
     for (std::int64_t j = from; j < to; ++j) {
-      const double t = step * omega_[j], sum = norms_[static_cast<std::size_t>(j - from)];
-      if (t == 0.0) continue;
+      double& stays = norms_[static_cast<std::size_t>(j - from)];
+      const double t = step * omega_[j], sum = stays;
+      stays = t == 0.0 || !(sum <= t) ? 1.0 : 0.0;
+      if (t == 0.0 || sum <= t) continue;
       double* v = V + j * outputs_;
-      if (sum <= t) {
-        std::fill(v, v + outputs_, 0.0);
-      } else if (outputs_ > SimplexBatch::longest) {
+      if (outputs_ > SimplexBatch::longest) {
         prox_group_linf(v, outputs_, t, v, work_);
       } else {
         rows[waiting] = v, sums[waiting] = sum, batch_.mass()[waiting] = t;
@@ -199,6 +200,8 @@ class PenaltyProx {
       }
     }
     if (waiting > 0) batch_.clip(rows, sums, waiting);
+    // Short rows that vanish one by one take longer than a product with 0 or 1 for all.
+    feature_rows::scale(V + from * outputs_, to - from, outputs_, norms_.data());
   }
 
   void wide_groups(double* V, double step, std::int64_t from, std::int64_t to) {

@@ -13,8 +13,9 @@ namespace sparsvm {
 class SimplexBatch {
  public:
   static constexpr int lanes = 32;
-  /// Beyond this many entries the block leaves the first cache.
-  static constexpr std::int64_t longest = 64;
+  /// Rows of more entries are projected one by one, where few of them stay above zero: that takes 6 ns an
+  /// entry of 200, against 8 here, but 20 where most stay.
+  static constexpr std::int64_t longest = 256;
 
   explicit SimplexBatch(std::int64_t entries);
 
