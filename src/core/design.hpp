@@ -241,9 +241,9 @@ class Design {
   std::vector<int32_t> active_features(const double* W, int64_t K) const {
     std::vector<int32_t> active;
     for (int64_t j = 0; j < d_; ++j) {
-      bool any = false;
-      for (int64_t k = 0; k < K; ++k) any = any || W[j * K + k] != 0.0;
-      if (any) active.push_back(static_cast<int32_t>(j));
+      const double *w = W + j * K, *end = w + K;
+      if (std::any_of(w, end, [](double value) { return value != 0.0; }))
+        active.push_back(static_cast<int32_t>(j));
     }
     return active;
   }

@@ -9,18 +9,33 @@ namespace sparsvm::feature_rows {
 
 namespace {
 
-/// sums[j] = Σ_k of each(V_jk), which maps a pack in place.
+/// sums[j] = Σ_k of each(V_jk) for rows that fill no pack, four of them side by side.
+template <int K, typename Each>
+SPARSVM_INLINE void add_short_rows(const double* V, std::int64_t count, double* sums, Each each) {
+  for (std::int64_t j = 0; j < count; j += 4) {
+    const int rows = count - j < 4 ? static_cast<int>(count - j) : 4;
+    double lanes[K][4] = {}, four[4];
+    for (int l = 0; l < rows; ++l) {
+      for (int k = 0; k < K; ++k) lanes[k][l] = V[(j + l) * K + k];
+    }
+    Pack sum = {};
+    repeat<K>([&](auto k) SPARSVM_INLINE_LAMBDA {
+      Pack v = SPARSVM_LOAD(lanes[k]);
+      each(v);
+      sum += v;
+    });
+    SPARSVM_STORE(four, sum);
+    for (int l = 0; l < rows; ++l) sums[j + l] = four[l];
+  }
+}
+
+/// The same for all rows; `each` maps a pack in place.
 template <typename Each>
 SPARSVM_INLINE void add_rows(const double* V, std::int64_t count, std::int64_t K, double* sums,
                              Each each) {
-  if (K == 1) {
-    for (std::int64_t j = 0; j < count; ++j) {
-      Pack v = {V[j], 0.0, 0.0, 0.0};
-      each(v);
-      sums[j] = v[0];
-    }
-    return;
-  }
+  if (K == 1) return add_short_rows<1>(V, count, sums, each);
+  if (K == 2) return add_short_rows<2>(V, count, sums, each);
+  if (K == 3) return add_short_rows<3>(V, count, sums, each);
   with_tiles<2>(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
     for (std::int64_t j = 0; j < count; ++j) {
       Pack sum = {};

@@ -46,8 +46,7 @@ class SweptColumns {
   /// an iteration by 2048 weights, 20 by 65536).
   int64_t at_once() const {
     const bool dense = columns_.index() < 2;
-    const int64_t features = dense ? 32768 / samples_ : 65536 / outputs_;
-    return std::max<int64_t>(features, 1);
+    return dense ? 32768 / samples_ / 8 * 8 : std::max<int64_t>(65536 / outputs_, 1);
   }
 
   /// G ((last − first) x K) = X[:, first:last]ᵀ Y.
