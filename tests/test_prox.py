@@ -176,6 +176,18 @@ def test_many_single_features_are_treated_side_by_side(outputs, per_class):
             assert not np.signbit(got[got == 0]).any()
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e-140, 1.0, 1e150, 1e200])
+@pytest.mark.parametrize("step", [0.0, 1e-200, 1e-150, 1e-139, 1.0, 1e140, 1e200])
+def test_squares_beyond_the_range_of_doubles_do_not_matter_to_single_features(scale, step):
+    rng = np.random.default_rng(0)
+    W, omega = scale * rng.normal(size=(30, 5)), rng.choice([0, 0.5, 1, 2], 30)
+    W[::4] = 0.0
+    groups = {"groups": np.arange(30, dtype=np.int32), "n_groups": 30, "per_class": False}
+    got = _core.prox_penalty(W, step, kind="l1/l2", l1_ratio=0.0, omega=omega, **groups)
+    expected = [_core.prox_group_l2(row, step * o) for row, o in zip(W, omega, strict=True)]
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=0)
+
+
 @st.composite
 def penalties(draw):
     d, outputs, n_groups = draw(st.integers(1, 7)), draw(st.integers(1, 4)), draw(st.integers(1, 4))

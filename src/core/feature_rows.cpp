@@ -73,7 +73,9 @@ SPARSVM_CLONED bool shrink_factors(double* sums, double step, const double* omeg
   for (std::int64_t j = 0; j < count; ++j) {
     const double t = step * omega[j], sum = sums[j], length = std::sqrt(sum);
     // A row too short for its square is shrunk to nothing by all but the tiniest thresholds.
-    odd += !(sum < 1e300) | ((sum < 1e-280) & (t > 0.0) & (t < 1e-139));
+    const bool too_large = !(sum < 1e300);
+    const bool too_small = (sum < 1e-280) & (t > 0.0) & (t < 1e-139);
+    odd += too_large | too_small;
     const double factor = length > t ? (length - t) / length : 0.0;
     sums[j] = t == 0.0 ? 1.0 : factor;
   }
