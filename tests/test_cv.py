@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
 
@@ -215,7 +216,11 @@ def test_cross_validation_where_no_feature_helps_warns_of_zero_weights():
 
 def test_points_that_missed_the_tolerance_are_told(data):
     X, y = data
-    with pytest.warns(Warning, match="did not reach the tolerance"):
+    # Those of the paths in one sentence, and the model that is kept.
+    with (
+        pytest.warns(ConvergenceWarning, match="did not reach the tolerance"),
+        pytest.warns(ConvergenceWarning, match=r"above tol=0\.0001"),
+    ):
         quick(max_iter=1, n_alphas=3).fit(X, y)
 
 

@@ -104,12 +104,14 @@ class Fbpd {
         weights_(size(d_ * outputs_)), intercept_(size(outputs_)), ahead_intercept_(size(outputs_)),
         sum_weights_(size(d_ * outputs_)), sum_intercept_(size(outputs_)), totals_(size(outputs_)) {
     const Design& X = *problem.design;
-    const bool fuses = !SweptBlocks::suits(X, outputs_) && FusedRows::suits(X, outputs_);
+    bool fuses = false;
     if (SweptBlocks::suits(X, outputs_)) {
       blocks_.emplace(X);
-    } else if (!fuses && SweptColumns::suits(X, outputs_)) {
+    } else if (FusedRows::suits(X, outputs_)) {
+      fuses = true;
+    } else if (SweptColumns::suits(X, outputs_)) {
       columns_.emplace(X, outputs_);
-    } else if (!fuses && SweptWeights::suits(X, outputs_)) {
+    } else if (SweptWeights::suits(X, outputs_)) {
       swept_.emplace(X, outputs_);
     }
     ahead_.resize(size(cut_up() * outputs_));
