@@ -30,14 +30,12 @@ std::vector<std::int64_t> order_of(const std::vector<double>& tolerance, std::in
 }  // namespace
 
 bool FusedRows::suits(const Design& X, std::int64_t outputs) {
-  const std::int64_t weights = X.d() * outputs;
-  if (!has_packs()) return false;
-  if (!fused::wide_registers() && X.d() > most_features &&
-      (outputs == 1 || weights > few_weights_in_four)) {
-    return false;
-  }
-  return !X.sparse() && X.d() > 0 && outputs <= most_outputs && weights <= most_weights &&
-         (X.n() >= 2 * X.d() || weights <= few_weights);
+  const std::int64_t n = X.n(), d = X.d(), weights = d * outputs;
+  if (!has_packs() || X.sparse() || d == 0) return false;
+  if (outputs > most_outputs || weights > most_weights) return false;
+  if (fused::wide_registers()) return 2 * n >= d || weights <= few_weights;
+  if (d > most_features && (outputs == 1 || weights > few_weights_in_four)) return false;
+  return n >= 2 * d || weights <= few_weights;
 }
 
 FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,

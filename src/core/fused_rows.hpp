@@ -31,7 +31,8 @@ class FusedRows {
  public:
   static constexpr int lanes = 24;
   /// Beyond these BLAS wins: the gradient, lane by lane, must lie in a cache, and adding up its lanes
-  /// must be little beside the products unless it lies in the first one.
+  /// must be little beside the products unless it lies in the first one. (Registers of eight doubles, ten
+  /// classes: 200 x 200 took 36 µs an iteration instead of 60 by BLAS, 100 x 200 took 19 instead of 28.)
   static constexpr std::int64_t most_weights = 1 << 15, few_weights = 512, most_outputs = 400;
   /// With more features BLAS wins where registers hold four doubles, unless there are few weights and
   /// samples rest: 10000 x 100 took 0.48 of the time of the products with three classes, 0.75 with
