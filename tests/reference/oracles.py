@@ -223,7 +223,11 @@ class HighsModel(_Model):
             b_ub=np.concatenate([hinge_rhs, bound_rhs]),
             bounds=limits,
             method="highs-ds",
-            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+            options={
+                "primal_feasibility_tolerance": 1e-10,
+                "dual_feasibility_tolerance": 1e-10,
+                "time_limit": 60.0,  # where its simplex goes in circles
+            },
         )
         if result.status != 0:
             raise RuntimeError(f"HiGHS did not solve the reference problem: {result.message}")
