@@ -31,8 +31,8 @@ def make_design(
         the array is neither C- nor Fortran-contiguous or is not aligned, or if sparse entries are
         unsorted or duplicated. int64 sparse indices are narrowed to int32 once. A companion copy
         is built on first need for a CSC matrix seen through `rows`, for a CSR matrix asked for
-        single columns or with more than half a million weights for ``fbpd``, and for a dense
-        matrix of at most 2 MB in double precision.
+        single columns or, for ``fbpd``, with no more samples than features and more than 65536
+        weights, and for a dense matrix of at most 4 MB in double precision.
     rows : array-like of int, shape (n,), optional
         The row of each sample: any subset, order or repetition. All rows by default.
     center : array-like of float, shape (d,), optional
