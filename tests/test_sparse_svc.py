@@ -304,6 +304,51 @@ def test_stopping_early_warns_with_the_gap_and_what_to_change(iris):
     assert not model.result_.converged
 
 
+def test_a_gap_hidden_by_rounding_warns(iris):
+    class RunsOff(Solver):
+        name = "runs_off"
+
+        def unsupported(self, problem):
+            return None
+
+        def solve(self, problem, start, control):
+            coef = np.full((problem.n_outputs, problem.d), 1e20)
+            return Solution.certify(
+                problem, coef, np.zeros(problem.n_outputs), None, tol=control.tol, n_iter=1,
+                seconds=0.0, history=History.empty(), solver=self.name,
+            )  # fmt: skip
+
+    with pytest.warns(ConvergenceWarning, match="rounding alone changes the objective .*Scale the"):
+        model = SparseSVC(alpha=1e-30, solver=RunsOff()).fit(*iris)
+    assert model.result_.floor > model.result_.gap > 0.5
+
+
+def fit_quietly(model, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
+
+
+@pytest.mark.parametrize("penalty", [L1, GroupL2, GroupLinf])
+@pytest.mark.parametrize("weight", [1e-14, 1e-26, 1e-40])
+def test_features_that_are_hardly_penalised_have_the_optimum_of_free_ones(iris, penalty, weight):
+    X, y = iris[0][::5], iris[1][::5]
+    free = SparseSVC(penalty=penalty(weights=[1, 0, 1, 1])).fit(X, y)
+    model = fit_quietly(SparseSVC(penalty=penalty(weights=[1, weight, 1, 1])), X, y)
+    assert model.objective_ == pytest.approx(free.objective_, rel=1e-4)
+    assert model.dual_gap_ <= 1e-4 or not model.result_.converged
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "l1/l2", "l1/linf"])
+def test_what_is_not_proven_is_not_called_optimal(penalty):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 5)), rng.integers(0, 3, 60)
+    for data, alpha in ((X * [1, 1e20, 1, 1, 1], None), (X, 1e-20)):
+        model = fit_quietly(SparseSVC(penalty=penalty, alpha=alpha), data, y)
+        assert model.objective_ < 1.0  # that of no model
+        assert model.dual_gap_ <= 1e-4 or not model.result_.converged
+
+
 # --------------------------------------------------------------------- solvers
 
 

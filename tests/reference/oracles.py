@@ -202,7 +202,9 @@ class _Model:
             dual[i, k] = max(multiplier, 0.0)
         dual[np.arange(problem.n), problem.y] = np.maximum(problem.mass - dual.sum(axis=1), 0.0)
         coef = x[self.w].reshape(problem.n_outputs, problem.d) / self.column
-        return Oracle(coef, x[self.b], dual, float(value), float(accuracy))
+        # An interior point pins what is fixed to rounding only, and that would be worth something.
+        intercept = x[self.b] if self.problem.fit_intercept else np.zeros(self.b.size)
+        return Oracle(coef, intercept, dual, float(value), float(accuracy))
 
     def free_of_sign(self):
         """Variables without the bound >= 0: coefficients, and intercepts where there are any."""

@@ -10,12 +10,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sparsvm.dc import tangent
 from sparsvm.problem import Problem
 from sparsvm.solution import Solution
+from sparsvm.solvers.base import settled
 
 
 def advise(problem: Problem, solution: Solution, *, tol: float) -> None:
     """Warn about a fit that did not converge and about one in which every weight is zero."""
     if not solution.converged:
         warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=4)
+    elif solution.relative_gap > tol and not settled(problem, solution, tol):
+        warnings.warn(_hidden(solution), ConvergenceWarning, stacklevel=4)
     if not np.any(solution.coef):
         warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=4)
 
@@ -38,6 +41,15 @@ def _not_converged(solution: Solution, tol: float) -> str:
     return (
         f"{stopped} with a relative duality gap of {solution.relative_gap:.2g}, above tol={tol:g}: "
         f"the objective may be that far from the optimum. {remedy(solution.status)}"
+    )
+
+
+def _hidden(solution: Solution) -> str:
+    return (
+        f"{solution.solver} came to coefficients so large that rounding alone changes the "
+        f"objective by up to {solution.floor:.2g}, which hides a relative duality gap of "
+        f"{solution.relative_gap:.2g}: the model may be far from optimal. Scale the features, "
+        "raise alpha, or give features that are hardly penalised a weight of 0."
     )
 
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from sparsvm.solution import Control, Solution, Start
 
 
-# Rounding errors of so many times what the margins alone have come of coefficients that ran off.
-FAR_OFF = 1e3
+# Rounding errors of so many times what the margins alone have come of coefficients that ran off. A
+# tilt may leave an objective near 0, in which less is seen; else a millionth of the margins may go.
+FAR_OFF, FAR_OFF_WITH_TILT = 3e8, 1e3
 # A relative gap within the tolerance counts up to this relative floor, which is a worst case.
 HIDDEN = 1e-3
 
@@ -34,13 +35,15 @@ class Attempt(NamedTuple):
 def ran_off(problem: Problem, floor: float, largest: float) -> bool:
     """Whether to look for a point of smaller coefficients: the floor is above what is allowed.
 
-    Where a tilt takes the slope of the penalty away, a start may run off to coefficients so large
-    that their rounding error, the floor, hides any gap; another start may do better.
+    Where the penalty has no slope to speak of, next to features of which it has one or because a
+    tilt takes it away, a start may run off to coefficients so large that their rounding error, the
+    floor, hides any gap; another start may do better.
     """
-    if floor <= largest or problem.tilt is None:
+    if floor <= largest:
         return False
+    far = FAR_OFF if problem.tilt is None else FAR_OFF_WITH_TILT
     zeros = np.zeros((problem.n_outputs, problem.d))
-    return floor > FAR_OFF * problem.floor(zeros, np.zeros(problem.n_outputs))
+    return floor > far * problem.floor(zeros, np.zeros(problem.n_outputs))
 
 
 def settled(problem: Problem, solution: Solution, tol: float) -> bool:

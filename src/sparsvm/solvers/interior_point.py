@@ -142,7 +142,7 @@ class InteriorPoint(Solver):
                 if not raw["converged"]:
                     continue
                 coef, intercept = _coefficients(problem, raw)
-                floor = problem.floor(coef, intercept) if problem.tilt is not None else 0.0
+                floor = problem.floor(coef, intercept)
                 if not ran_off(problem, floor, control.tol * abs(raw["bound"])):
                     dual = raw["dual"] * problem.alpha
                     return Attempt(
