@@ -204,8 +204,9 @@ def threads():
 
 small = cases.build(*cases.gaussian(1, 20, 30, 3), cases.PENALTIES["l1"](30))
 before, limits = InteriorPoint().solve(small, None, Control()), threads()
-X, y = cases.gaussian(0, 800, 800, 8, apart=0.1)
-long = cases.build(X, y, cases.PENALTIES["l1"](800), share=0.01)
+n, d, n_classes, share = SIZES
+X, y = cases.gaussian(0, n, d, n_classes, apart=0.1)
+long = cases.build(X, y, cases.PENALTIES["l1"](d), share=share)
 kept = X.copy(), long.mass.copy()
 print("ready", flush=True)
 try:
@@ -221,8 +222,17 @@ print("as before" if same and untouched and threads() == limits else "changed", 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_ctrl_c_ends_a_long_solve_and_leaves_everything_as_it_was():
-    command = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{INTERRUPTED}"]
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param((800, 800, 8, 0.01), id="long factorisations"),
+        # A start across the features, whose equalities were factored for 40 s.
+        pytest.param((450, 600, 40, 0.03), id="many classes"),
+    ],
+)
+def test_ctrl_c_ends_a_long_solve_and_leaves_everything_as_it_was(sizes):
+    script = f"import sys; sys.path[:0] = {sys.path!r}; SIZES = {sizes!r}\n{INTERRUPTED}"
+    command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         time.sleep(1.0)  # well inside the first factorisations

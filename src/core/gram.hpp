@@ -1,19 +1,34 @@
 // The products of a few rows with each other.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "blas.hpp"
 
 namespace sparsvm {
 
+struct NoPoll {
+  void operator()() const {}
+};
+
 // The upper triangle of M = B B' (size x size, leading dimension ld), for B of size x columns with
 // the same leading dimension; some entries below the diagonal are overwritten too. By halves, as
-// products of so few rows take less time than their triangle alone.
-template <typename T>
-void gram_by_halves(int size, int columns, const T* B, T* M, int ld) {
+// products of so few rows take less time than their triangle alone. `poll` is called between parts
+// of large ones.
+template <typename T, typename Poll = NoPoll>
+void gram_by_halves(int size, int columns, const T* B, T* M, int ld, const Poll& poll = {}) {
   constexpr int kWhole = 32, kMany = 160;
-  if (size > kMany) return syrk('U', 'N', size, columns, T(1), B, ld, T(0), M, ld);
+  constexpr double kAtOnce = 1e9;  // multiplications
+  if (size > kMany) {
+    const int step = static_cast<int>(std::max(64.0, kAtOnce / size / size));
+    for (int first = 0; first == 0 || first < columns; first += step) {
+      syrk('U', 'N', size, std::min(step, columns - first), T(1),
+           B + static_cast<std::size_t>(first) * ld, ld, T(first == 0 ? 0 : 1), M, ld);
+      poll();
+    }
+    return;
+  }
   if (size <= kWhole) return gemm('N', 'T', size, size, columns, T(1), B, ld, B, ld, T(0), M, ld);
   const int a = size / 2, c = size - a;
   T* right = M + static_cast<std::size_t>(a) * ld;

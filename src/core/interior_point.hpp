@@ -148,6 +148,7 @@ class InteriorPoint {
                                               // across the features
   static constexpr double kOutside = 0.5;     // the fraction where a start may leave the ball
   static constexpr double kRelief = 100.0;    // how much farther the other features must allow
+  static constexpr int kMostFlows = 2000;     // equalities of such a start, which are factored
   static constexpr double kProximal = 1e-12;  // on free coefficients, of the gap
   static constexpr double kWarmSlack = 0.05;  // how far a warm start is pulled inside: the slacks,
   static constexpr double kWarmMix = 0.1;     // and the share of the centre in its dual

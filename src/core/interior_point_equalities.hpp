@@ -14,6 +14,7 @@ class InteriorPoint::Equalities {
         system_(owner.n_, owner.K_, std::move(columns), q_, {}, {}),
         ones_(static_cast<std::size_t>(owner.n_) * owner.K_, 1.0) {
     system_.regularisation = 0.0;
+    system_.poll = [this] { o_.monitor_.poll(); };
   }
 
   // One damped step that keeps Y positive; returns its length, 0 when the system cannot be solved.

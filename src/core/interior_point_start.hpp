@@ -153,8 +153,8 @@ inline double InteriorPoint::best_quadratic_fraction(const std::vector<double>& 
 }
 
 // Features that keep the direction priced in dG_ from all but a small fraction, as lists worth
-// trying, each of at most half as many as there are samples: all of them, and those up to where the
-// next is smaller by the largest factor.
+// trying, each of at most half as many as there are samples, and no more than pay: all of them, and those
+// up to where the next is smaller by the largest factor.
 inline std::vector<std::vector<std::int32_t>> InteriorPoint::holding_back() const {
   std::vector<std::pair<double, std::int32_t>> pulls;
   for (std::int64_t j = 0; j < d_; ++j) {
@@ -165,7 +165,7 @@ inline std::vector<std::vector<std::int32_t>> InteriorPoint::holding_back() cons
     if (pull > (quadratic_ ? 0.0 : 1.0 / kFewFlows))
       pulls.emplace_back(-pull, static_cast<std::int32_t>(j));
   }
-  const auto most = static_cast<std::size_t>(n_ / 2);
+  const auto most = static_cast<std::size_t>(std::min(n_ / 2, kMostFlows / std::max(1, K_ - 1)));
   const std::size_t first = std::min(pulls.size(), most + 1);
   std::partial_sort(pulls.begin(), pulls.begin() + static_cast<std::ptrdiff_t>(first), pulls.end());
   std::size_t cut = 0;

@@ -28,6 +28,7 @@
 #include "feature_elimination.hpp"
 #include "gram.hpp"
 #include "penalty_blocks.hpp"
+#include "polled_factor.hpp"
 #include "spd_inverse.hpp"
 #include "symmetric_product.hpp"
 
@@ -292,7 +293,7 @@ class NewtonSystem {
         if (reg > 0.0)
           for (int r = c + 1; r < m; ++r) C_[at(r, c)] = C_[at(c, r)];
       }
-      if (potrf('L', m, C_.data(), m) == 0) return true;
+      if (polled_potrf(m, C_.data(), m, poll) == 0) return true;
     }
     return false;
   }

@@ -14,6 +14,7 @@ inline double NewtonSystem::solve(const NewtonVector& rhs, NewtonVector& out, do
   const double scale = largest(rhs.y), scale_dual = largest(out.y);
   target = std::max(target, attainable());
   for (int it = 0; it < kMaxRefinements && best > target && std::isfinite(now); ++it) {
+    poll();
     if (!refine(it, scale, scale_dual, out)) break;
     now = residual(rhs, out, res_);
     if (now < best) {

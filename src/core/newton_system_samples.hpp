@@ -11,7 +11,8 @@ inline void NewtonSystem::form_gram(const PenaltyBlocks& blocks, const double* X
                                     double* M) {
   scaled_columns(blocks, Xw, k, scaled_);
   const std::size_t columns = scaled_.size() / n_;
-  if (gram_.empty()) return gram_by_halves(n_, static_cast<int>(columns), scaled_.data(), M, n_);
+  if (gram_.empty())
+    return gram_by_halves(n_, static_cast<int>(columns), scaled_.data(), M, n_, poll);
   for (int c = 0; c < n_; ++c)
     std::copy(gram_.data() + idx(0, c), gram_.data() + idx(c, c) + 1, M + idx(0, c));
   if (columns > 0)
@@ -27,13 +28,13 @@ inline bool NewtonSystem::factor_samples() {
   inverse_diagonal_.resize(diag_.size());
   coupled_.assign(static_cast<std::size_t>(n_) * R, 0.0);
   for (int k = 0; k < K_; ++k) {
+    poll();
     if (!factored_[k]) {
       const double* dg = diag_.data() + static_cast<std::size_t>(k) * n_;
       for (int i = 0; i < n_; ++i) C_[at(i, i)] += 1.0 / dg[i];
       if (has_free(k)) add_free_terms_diagonal(k);
       continue;
     }
-    poll();
     if (!factor_class(k)) return false;
     if (means_ == Means::inverse) store_inverse(k);
     if (means_ == Means::factor) add_inverse(k);
@@ -69,7 +70,8 @@ inline bool NewtonSystem::factor_class(int k) {
         for (int r = c + 1; r < n_; ++r) M[idx(r, c)] = M[idx(c, r)];
       }
     }
-    if (inverted ? spd_inverse_.invert(inverse_.data(), n_, n_) : potrf('L', n_, M, n_) == 0)
+    if (inverted ? spd_inverse_.invert(inverse_.data(), n_, n_, poll)
+                 : polled_potrf(n_, M, n_, poll) == 0)
       return true;
   }
   return false;
@@ -108,6 +110,7 @@ inline void NewtonSystem::add_inverse(int k) {
   for (int first = 0; first < n_; first += kPanel) {
     const int height = std::min(kPanel, n_ - first);
     syrk('L', 'T', first + height, height, 1.0, T + first, n_, 1.0, inverse_.data(), n_);
+    poll();
   }
   for (int c = 0; c < n_; ++c)
     for (int r = c; r < n_; ++r) C_[at(r, c)] += inverse_[idx(r, c)];
@@ -140,6 +143,7 @@ inline void NewtonSystem::invert_factor(const double* L, int first, int last, do
   invert_factor(L, middle, last, T);
   for (int j = middle; j < last; ++j) std::fill(T + idx(first, j), T + idx(middle, j), 0.0);
   half_.resize(static_cast<std::size_t>(a) * c);
+  if (a > 256) poll();
   gemm('N', 'N', c, a, a, 1.0, L + idx(middle, first), n_, T + idx(first, first), n_, 0.0,
        half_.data(), c);
   gemm('N', 'N', c, a, c, -1.0, T + idx(middle, middle), n_, half_.data(), c, 0.0,

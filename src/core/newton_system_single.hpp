@@ -37,7 +37,7 @@ inline void NewtonSystem::form_single(const PenaltyBlocks& blocks, const double*
   const int columns = static_cast<int>(sums_.count());
   single_columns_.resize(static_cast<std::size_t>(columns) * n_);
   form_column_sums(sums_, Xw, n_, single_columns_.data());
-  gram_by_halves(n_, columns, single_columns_.data(), single_block(k), n_);
+  gram_by_halves(n_, columns, single_columns_.data(), single_block(k), n_, poll);
 }
 
 inline bool NewtonSystem::invert_single(int k) {
@@ -48,7 +48,7 @@ inline bool NewtonSystem::invert_single(int k) {
     std::copy(M + idx(0, c), M + idx(c, c), inverse + idx(0, c));
     inverse[idx(c, c)] = static_cast<float>(dg[c]);
   }
-  if (!single_spd_inverse_.invert(inverse, n_, n_)) return false;
+  if (!single_spd_inverse_.invert(inverse, n_, n_, poll)) return false;
   double* diagonal = inverse_diagonal_.data() + static_cast<std::size_t>(k) * n_;
   for (int c = 0; c < n_; ++c) {
     diagonal[c] = inverse[idx(c, c)];

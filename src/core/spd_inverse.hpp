@@ -16,6 +16,7 @@
 
 #include "blas.hpp"
 #include "clones.hpp"
+#include "gram.hpp"
 
 namespace sparsvm {
 
@@ -63,10 +64,12 @@ template <typename T>
 class SpdInverse {
  public:
   // Replaces the upper triangle of P (size x size, column-major) by that of its inverse; false if P
-  // is not positive definite. Below the diagonal P is overwritten.
-  bool invert(T* P, int ld, int size) {
+  // is not positive definite. Below the diagonal P is overwritten. `poll` is called between parts of
+  // large ones.
+  template <typename Poll = NoPoll>
+  bool invert(T* P, int ld, int size, const Poll& poll = {}) {
     workspace_.resize(static_cast<std::size_t>(size) * size / 2 + size);
-    return halves(P, ld, size, workspace_.data(), false);
+    return halves(P, ld, size, workspace_.data(), false, poll);
   }
 
  private:
@@ -74,16 +77,24 @@ class SpdInverse {
 
   // `full`: the lower triangle of the inverse is wanted too. The workspace takes the products of all
   // levels, size^2 / 4 and less.
-  bool halves(T* P, int ld, int size, T* workspace, bool full) {
+  template <typename Poll>
+  bool halves(T* P, int ld, int size, T* workspace, bool full, const Poll& poll) {
+    constexpr int kPolled = 512;
+    const auto look = [&] {
+      if (size > kPolled) poll();
+    };
     if (size <= detail::kSweptSize) return detail::invert_by_sweeps(P, ld, size);
     const int a = size / 2, c = size - a;
     T *B = P + static_cast<std::size_t>(a) * ld, *D = B + a, *W = workspace;
     T* rest = workspace + static_cast<std::size_t>(a) * c;
-    if (!halves(P, ld, a, rest, true)) return false;
+    if (!halves(P, ld, a, rest, true, poll)) return false;
     gemm('N', 'N', a, c, a, T(1), P, ld, B, ld, T(0), W, a);
+    look();
     gemm('T', 'N', c, c, a, T(-1), B, ld, W, a, T(1), D, ld);
-    if (!halves(D, ld, c, rest, true)) return false;
+    look();
+    if (!halves(D, ld, c, rest, true, poll)) return false;
     gemm('N', 'N', a, c, c, T(-1), W, a, D, ld, T(0), B, ld);
+    look();
     gemm('N', 'T', a, a, c, T(-1), B, ld, W, a, T(1), P, ld);
     for (int j = 0; full && j < c; ++j)
       for (int i = 0; i < a; ++i)
