@@ -104,11 +104,7 @@ Pass at_unit(const Pass& all, std::int64_t unit, const double* X) {
   Pass a = at_block(all, unit / units);
   const std::int64_t lane = unit % units * width;
   a.X = X;
-  if (a.own) {
-    a.own += lane / width, a.own_lift += lane;
-  } else {
-    a.lift += lane;
-  }
+  move_margins(a, lane);
   a.dual += lane, a.mass += lane, a.threshold += lane, a.share += lane;
   return a;
 }

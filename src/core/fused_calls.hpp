@@ -16,11 +16,7 @@ SPARSVM_INLINE Pass at_block(const Pass& all, std::int64_t at) {
   const std::int64_t row = at * lanes;
   a.X += row * all.features;
   a.dual += row * all.outputs;
-  if (a.own) {
-    a.own += 4 * at * all.outputs, a.own_lift += row;
-  } else {
-    a.lift += row * all.outputs;
-  }
+  move_margins(a, a.lift ? row * all.outputs : row);
   a.mass += row, a.threshold += row, a.share += row;
   return a;
 }

@@ -23,7 +23,7 @@ struct Pass {
   const double* intercept;    // K, times σ
   const double *X, *mass;
   const double* lift;         // σ times the margins, like Y; or null
-  const std::uint8_t* own;    // then K x 4 bytes a block: lanes of which a class is the true one
+  const double* own;          // then the true classes,
   const double* own_lift;     // and what these have instead
   double *threshold, *share;  // of the last projection, and one over the number above it
   double* dual;               // Y
@@ -32,6 +32,14 @@ struct Pass {
   double* sums;     // K x width: column sums of Y, lane by lane
   bool adds;        // whether `partial` and `sums` are wanted
 };
+
+SPARSVM_INLINE void move_margins(Pass& a, std::int64_t by) {
+  if (a.lift) {
+    a.lift += by;
+  } else {
+    a.own += by, a.own_lift += by;
+  }
+}
 
 template <typename P>
 inline constexpr int size = sizeof(P) / sizeof(double);
@@ -52,23 +60,50 @@ SPARSVM_INLINE void accumulate(P& sum, const P& a, const P& b) {
   add_product(sum, a, b);
 }
 
-/// v += the margins of class k of samples 8g, ..., 8g + 7.
+/// The number at `from` in all lanes. Written out because GCC loads several neighbours at once, permutes
+/// them, and has no register left for two of the sums then.
 template <typename P>
-SPARSVM_INLINE void add_margins(const Pass& a, std::int64_t k, int g, P& v) {
+SPARSVM_INLINE void load_spread(P& v, const double* from) {
+#if defined(SPARSVM_FOUR)
+  asm("vbroadcastsd %1, %0" : "=v"(v) : "m"(*from));
+#else
+  spread(v, *from);
+#endif
+}
+
+/// s = Y + the margins of T classes.
+template <typename P, int T, int G>
+SPARSVM_INLINE void take_margins(const Pass& a, std::int64_t k, P (&s)[T][G]) {
+  repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+    repeat<G>([&](auto g)
+                  SPARSVM_INLINE_LAMBDA { load(s[t][g], a.dual + (k + t) * lanes + g * width); });
+  });
   P lift;
-  if constexpr (size<P> == width) {
-    if (a.own) {
-      load(lift, a.own_lift + g * width);
-      return add_some(v, a.own[4 * k + g], lift);
-    }
+  if (a.lift) {
+    repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+      repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+        load(lift, a.lift + (k + t) * lanes + g * width);
+        s[t][g] += lift;
+      });
+    });
+    return;
   }
-  load(lift, a.lift + k * lanes + g * width);
-  v += lift;
+  repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
+    P own;
+    load(own, a.own + g * width);
+    load(lift, a.own_lift + g * width);
+    repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
+      P here;
+      spread(here, static_cast<double>(k + t));
+      add_where_equal(s[t][g], own, here, lift);
+    });
+  });
 }
 
 /// Y + σ(scores + margins) − threshold of T classes.
 template <typename P, int T, int G>
 SPARSVM_INLINE void take_scores(const Pass& a, std::int64_t k, P (&s)[T][G]) {
+  take_margins<P, T, G>(a, k, s);
   {
     const P one = P{} + 1.0;
     P last[G];
@@ -77,10 +112,9 @@ SPARSVM_INLINE void take_scores(const Pass& a, std::int64_t k, P (&s)[T][G]) {
       last[g] = P{} - last[g];
     });
     repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
-      const P b = P{} + a.intercept[k + t];
+      P b;
+      load_spread(b, a.intercept + k + t);
       repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA {
-        load(s[t][g], a.dual + (k + t) * lanes + g * width);
-        add_margins(a, k + t, g, s[t][g]);
         add_aside(s[t][g], last[g], one);
         s[t][g] += b;
       });
@@ -92,7 +126,8 @@ SPARSVM_INLINE void take_scores(const Pass& a, std::int64_t k, P (&s)[T][G]) {
     P column[G];
     repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { load(column[g], x + g * width); });
     repeat<T>([&](auto t) SPARSVM_INLINE_LAMBDA {
-      const P weight = P{} + w[t];
+      P weight;
+      load_spread(weight, w + t);
       repeat<G>([&](auto g) SPARSVM_INLINE_LAMBDA { accumulate(s[t][g], column[g], weight); });
     });
   }
@@ -376,7 +411,8 @@ SPARSVM_INLINE void block(const Pass& whole) {
   bool wrong[G] = {};
   for (int h = 0; project && h < width; h += size<P>) {
     Pass a = whole;
-    a.X += h, a.lift += h, a.mass += h, a.threshold += h, a.share += h, a.dual += h, a.moved += h;
+    a.X += h, a.mass += h, a.threshold += h, a.share += h, a.dual += h, a.moved += h;
+    move_margins(a, h);
     P excess[G] = {};
     for_each_tile<tile<P>>(a.outputs, [&]<int T>(std::int64_t k) SPARSVM_INLINE_LAMBDA {
       score_tile<P, T, G>(a, k, excess);

@@ -35,7 +35,8 @@ SPARSVM_INLINE void score_unit(const Pass& whole, P (&excess)[turns<P>][1]) {
   repeat<turns<P>>([&](auto turn) SPARSVM_INLINE_LAMBDA {
     constexpr int h = turn * size<P>;
     Pass a = whole;
-    a.X += h, a.lift += h, a.threshold += h, a.dual += h, a.moved += h;
+    a.X += h, a.threshold += h, a.dual += h, a.moved += h;
+    move_margins(a, h);
     excess[turn][0] = P{};
     for_each_tile<tile<P>>(a.outputs, [&]<int T>(std::int64_t k) SPARSVM_INLINE_LAMBDA {
       score_tile<P, T, 1>(a, k, excess[turn]);

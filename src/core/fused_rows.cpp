@@ -33,9 +33,9 @@ bool FusedRows::suits(const Design& X, std::int64_t outputs) {
   const std::int64_t n = X.n(), d = X.d(), weights = d * outputs;
   if (!has_packs() || X.sparse() || d == 0) return false;
   if (outputs > most_outputs || weights > most_weights) return false;
-  if (fused::wide_registers()) return 2 * n >= d || weights <= few_weights;
-  if (d > most_features && (outputs == 1 || weights > few_weights_in_four)) return false;
-  return n >= 2 * d || weights <= few_weights;
+  if (2 * n < d && weights > few_weights) return false;
+  if (fused::wide_registers() || d <= most_features) return true;
+  return outputs > 1 && (n * d <= most_entries || weights <= few_weights_in_four);
 }
 
 FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
@@ -64,10 +64,7 @@ FusedRows::FusedRows(const Design& X, std::int64_t outputs, const double* mass,
     if (own[e] > 0.0)
       label_[static_cast<std::size_t>(e / outputs)] = static_cast<std::int32_t>(e % outputs);
   }
-  if (fused::wide_registers() && outputs > 1 && entries() > most_margins &&
-      find_even_margins(margins)) {
-    mark_own();
-  } else {
+  if (outputs == 1 || entries() <= most_margins || !find_even_margins(margins)) {
     // A row without mass beyond the last sample has one entry that counts, whose projection is 0.
     lift_ = Workspace(entries());
     for (std::int64_t i = 0; i < blocks_ * lanes; ++i) {
@@ -91,18 +88,13 @@ bool FusedRows::find_even_margins(const double* margins) {
     for (std::int64_t k = 0; k < outputs_; ++k) {
       if (k != label && row[k] != others) return false;
     }
-    own_lift_[static_cast<std::size_t>(i)] = label < 0 ? 0.0 : row[label] - others;
+    own_lift_[static_cast<std::size_t>(i)] = row[label] - others;
   }
+  // Beyond the last sample any class will do.
+  own_.resize(label_.size());
+  std::transform(label_.begin(), label_.end(), own_.begin(),
+                 [](std::int32_t label) { return std::max<double>(label, 0.0); });
   return true;
-}
-
-void FusedRows::mark_own() {
-  own_.assign(static_cast<std::size_t>(4 * blocks_ * outputs_), 0);
-  for (std::int64_t p = 0; p < blocks_ * lanes; ++p) {
-    const std::int64_t label = std::max(label_[static_cast<std::size_t>(p)], 0), lane = p % lanes;
-    const std::int64_t at = 4 * (p / lanes * outputs_ + label) + lane / fused::width;
-    own_[static_cast<std::size_t>(at)] |= static_cast<std::uint8_t>(1 << lane % fused::width);
-  }
 }
 
 void FusedRows::gather(std::int64_t first, std::int64_t count) {
@@ -369,7 +361,7 @@ void FusedRows::move_places(const std::vector<std::int64_t>& from, double* dual,
   if (keeps_X()) move(X_.data(), features_);
   if (own_.empty()) move(lift_.data(), outputs_);
   for (double* values : {dual, along}) move(values, outputs_);
-  for (std::vector<double>* values : {&mass_, &threshold_, &share_, &own_lift_}) {
+  for (std::vector<double>* values : {&mass_, &threshold_, &share_, &own_, &own_lift_}) {
     if (!values->empty()) move(values->data(), 1);
   }
   const std::vector<std::int32_t> label = label_;
@@ -380,7 +372,6 @@ void FusedRows::move_places(const std::vector<std::int64_t>& from, double* dual,
     sample_[p] = sample[old_place];
     place_[static_cast<std::size_t>(sample_[p])] = static_cast<std::int64_t>(p);
   }
-  if (!own_.empty()) mark_own();
 }
 
 }  // namespace sparsvm

@@ -34,12 +34,11 @@ class FusedRows {
   /// must be little beside the products unless it lies in the first one. (Registers of eight doubles, ten
   /// classes: 200 x 200 took 36 µs an iteration instead of 60 by BLAS, 100 x 200 took 19 instead of 28.)
   static constexpr std::int64_t most_weights = 1 << 15, few_weights = 512, most_outputs = 400;
-  /// With more features BLAS wins where registers hold four doubles, unless there are few weights and
-  /// samples rest: 10000 x 100 took 0.48 of the time of the products with three classes, 0.75 with
-  /// eight, 1.2 with 26 and 2.0 with a hundred, against 1.0 to 1.1 by BLAS.
-  static constexpr std::int64_t most_features = 64, few_weights_in_four = 1024;
-  /// Margins beyond so many, the same for all classes but the true one, are not read from memory: where
-  /// the true class is takes a bit an entry. That of fewer lies in the second cache and is read faster.
+  /// With more features, X not being kept, BLAS wins where registers hold four doubles, unless there are few
+  /// weights: 10000 x 100 took 0.7 of its time with 16 classes, 0.95 with 26 and 1.2 with fifty.
+  static constexpr std::int64_t most_features = 64, few_weights_in_four = 2048;
+  /// Margins beyond so many, the same for all classes but the true one, are not read from memory but told by
+  /// the true class. Fewer lie in the second cache and are read faster.
   static constexpr std::int64_t most_margins = 1 << 16;
   /// X is kept in the order of this class if it has no more entries; if it has, blocks of it are
   /// gathered in every pass, since a copy would be more than the design itself may keep.
@@ -85,7 +84,6 @@ class FusedRows {
   void add_up_sums(double* gradient, double* sums);
   void find_base();
   bool find_even_margins(const double* margins);
-  void mark_own();
   void choose_sums(const double* dual);
   void pass(bool project, std::int64_t active, double* dual, double* along);
   void pass_resting(std::int64_t active, double distance, double* dual);
@@ -100,16 +98,15 @@ class FusedRows {
 
   const Design* design_;
   std::int64_t samples_, blocks_, features_, outputs_;
-  std::int64_t at_once_;           // blocks of X that are there at a time
-  std::int64_t moving_;            // places before this one are treated in every pass
-  Workspace X_;                    // at_once x d x lanes
-  Workspace lift_;                 // the margins, like Y, unless they are marked
-  std::vector<std::uint8_t> own_;  // see fused::Pass
-  std::vector<double> own_lift_;
-  std::vector<double> mass_;                     // blocks x lanes, 0 beyond the last sample
-  std::vector<double> threshold_, share_;        // blocks x lanes, see fused::Pass
-  std::vector<double> tolerance_;                // n: 1/(2‖(x, 1)‖), once there was an arrangement
-  std::vector<std::int32_t> label_;              // blocks x lanes: where the mass is, −1 if nowhere
+  std::int64_t at_once_;                   // blocks of X that are there at a time
+  std::int64_t moving_;                    // places before this one are treated in every pass
+  Workspace X_;                            // at_once x d x lanes
+  Workspace lift_;                         // the margins, like Y, unless the true class tells them
+  std::vector<double> own_, own_lift_;     // see fused::Pass
+  std::vector<double> mass_;               // blocks x lanes, 0 beyond the last sample
+  std::vector<double> threshold_, share_;  // blocks x lanes, see fused::Pass
+  std::vector<double> tolerance_;          // n: 1/(2‖(x, 1)‖), once there was an arrangement
+  std::vector<std::int32_t> label_;        // blocks x lanes: where the mass is, −1 if nowhere
   std::vector<std::int64_t> place_, sample_;     // of a sample, and which one is there
   std::vector<double> own_gradient_, own_sums_;  // of the moving samples
   Workspace moved_, partial_, totals_, weights_;

@@ -50,6 +50,11 @@ SPARSVM_INLINE void keep_larger(Pack& v, const Pack& other) { v = v > other ? v 
 
 SPARSVM_INLINE void keep_smaller(Pack& v, const Pack& other) { v = v < other ? v : other; }
 
+/// v <- v + by in the lanes where a = b.
+SPARSVM_INLINE void add_where_equal(Pack& v, const Pack& a, const Pack& b, const Pack& by) {
+  v += a == b ? by : Pack{};
+}
+
 /// Lanes of v above the bound are added up and counted.
 SPARSVM_INLINE void add_above(const Pack& v, const Pack& bound, Pack& sum, Pack& count) {
   sum += v > bound ? v : Pack{};
@@ -96,6 +101,10 @@ SPARSVM_INLINE void load(WidePack& v, const double* from) {
   v = *reinterpret_cast<const LooseWidePack*>(from);
 }
 
+SPARSVM_INLINE void spread(WidePack& v, double value) {
+  v = WidePack{value, value, value, value, value, value, value, value};
+}
+
 SPARSVM_INLINE void store(double* to, const WidePack& v) {
   *reinterpret_cast<LooseWidePack*>(to) = v;
 }
@@ -109,9 +118,9 @@ SPARSVM_INLINE void keep_smaller(WidePack& v, const WidePack& other) {
   asm("vminpd %1, %0, %0" : "+v"(v) : "v"(other));
 }
 
-/// v <- v + by in some lanes.
-SPARSVM_INLINE void add_some(WidePack& v, std::uint8_t lanes, const WidePack& by) {
-  asm("vaddpd %2, %0, %0 %{%1%}" : "+v"(v) : "Yk"(lanes), "v"(by));
+SPARSVM_INLINE void add_where_equal(WidePack& v, const WidePack& a, const WidePack& b,
+                                    const WidePack& by) {
+  v = a == b ? v + by : v;
 }
 
 SPARSVM_INLINE void keep_larger(WidePack& v, const WidePack& other) {
@@ -219,6 +228,10 @@ SPARSVM_INLINE void keep_smaller(Pack& v, const Pack& other) {
   v = Pack::of([&](int k) { return v.lane[k] < other.lane[k] ? v.lane[k] : other.lane[k]; });
 }
 
+SPARSVM_INLINE void add_where_equal(Pack& v, const Pack& a, const Pack& b, const Pack& by) {
+  v += Pack::of([&](int k) { return a.lane[k] == b.lane[k] ? by.lane[k] : 0.0; });
+}
+
 SPARSVM_INLINE void add_above(const Pack& v, const Pack& bound, Pack& sum, Pack& count) {
   sum += Pack::of([&](int k) { return v.lane[k] > bound.lane[k] ? v.lane[k] : 0.0; });
   count += Pack::of([&](int k) { return v.lane[k] > bound.lane[k] ? 1.0 : 0.0; });
@@ -282,6 +295,8 @@ SPARSVM_INLINE void exponentiate(Pack& v) {
 
 /// The same number in all lanes; unlike Pack{} + value it takes no addition.
 #define SPARSVM_SPREAD(value) (::sparsvm::Pack{(value), (value), (value), (value)})
+
+SPARSVM_INLINE void spread(Pack& v, double value) { v = SPARSVM_SPREAD(value); }
 
 SPARSVM_INLINE void add_product(Pack& sum, const Pack& a, const Pack& b) { sum += a * b; }
 
