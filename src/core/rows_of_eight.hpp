@@ -169,7 +169,7 @@ struct PaddedRows {
 template <int F, bool H>
 struct Shape {
   static constexpr int width = 8, packs = F + H, most_packs = packs;
-  static constexpr bool is_long = packs > 4;
+  static constexpr bool is_long = packs > 4, in_memory = false;
   using Row = registers::Row<F, H>;
   using Set = Classes<packs>;
   using Padded = PaddedRows<F, H>;
@@ -195,18 +195,11 @@ struct Shape {
     repeat<packs>(use);
   }
 
-  /// use(first, part) for parts of the row that the registers hold, with the pack each begins with.
-  template <typename Use>
-  SPARSVM_TARGET_INLINE static void each_part(Row& v, Use use) {
-    use(0, v);
-  }
-
   /// How many entries a row of whole packs has.
   SPARSVM_TARGET_INLINE static constexpr std::int64_t room() { return 8 * F + 4 * H; }
   SPARSVM_TARGET_INLINE static Padded padded(double* from, std::int64_t rows) {
     return {from, from + 8 * F * rows};
   }
-  SPARSVM_TARGET_INLINE static Padded padded_from(int, const Padded& rows) { return rows; }
 
   SPARSVM_TARGET_INLINE static Row blank() { return Row{}; }
 
@@ -239,6 +232,13 @@ struct Shape {
       _mm_storeu_pd(row, __builtin_shufflevector(v.half, v.half, 0, 1));
       _mm_storeu_pd(row + K - 2, __builtin_shufflevector(last, last, 0, 1));
     }
+  }
+
+  /// row = v = made(p) for all packs.
+  template <typename Make>
+  SPARSVM_TARGET_INLINE void store_made(double* row, Row& v, Make made) const {
+    each([&](auto p) SPARSVM_TARGET_LAMBDA { v.at(p) = made(p); });
+    store_row(row, v);
   }
 
   SPARSVM_TARGET_INLINE void clear_row(double* row) const {
@@ -306,6 +306,12 @@ struct Shape {
       }
     });
     return sum_of(sum);
+  }
+
+  /// What is above the bound, and by how much together.
+  SPARSVM_TARGET_INLINE static Set measure(Row& v, double bound, double& excess) {
+    excess = excess_of(v, bound);
+    return find_above(v, bound);
   }
 
   /// use(p) for the packs that have a class of one of the sets.

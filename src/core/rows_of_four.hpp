@@ -113,7 +113,7 @@ struct PaddedRows {
 /// from memory and back.
 template <int P>
 struct Shape {
-  static constexpr bool is_long = P == 0;
+  static constexpr bool is_long = P == 0, in_memory = is_long;
   static constexpr int width = 4, most_packs = is_long ? most_classes / 4 : P;
   static constexpr int at_once = is_long ? 8 : P;  // packs that are treated together
   using Row = registers::Row<most_packs>;
@@ -146,40 +146,10 @@ struct Shape {
     }
   }
 
-  /// use(first, part) for parts of the row that the registers hold, with the pack each begins with.
-  template <typename Use>
-  SPARSVM_TARGET_INLINE void each_part(Row& v, Use use) const {
-    if constexpr (!is_long) {
-      use(0, v);
-    } else {
-      const auto part = [&]<int N>(int first) SPARSVM_TARGET_LAMBDA {
-        registers::Row<N> held;
-        repeat<N>([&](auto p) SPARSVM_TARGET_LAMBDA { held.pack[p] = v.pack[first + p]; });
-        use(first, held);
-        repeat<N>([&](auto p) SPARSVM_TARGET_LAMBDA { v.pack[first + p] = held.pack[p]; });
-      };
-      const int parts = (packs() + 7) / 8, least = packs() / parts, more = packs() % parts;
-      for (int t = 0, first = 0; t < parts; ++t) {
-        const int size = least + (t < more);
-        switch (size) {  // of nine packs the last part has four
-          case 4: part.template operator()<4>(first); break;
-          case 5: part.template operator()<5>(first); break;
-          case 6: part.template operator()<6>(first); break;
-          case 7: part.template operator()<7>(first); break;
-          default: part.template operator()<8>(first); break;
-        }
-        first += size;
-      }
-    }
-  }
-
   /// How many entries a row of whole packs has.
   SPARSVM_TARGET_INLINE std::int64_t room() const { return 4 * packs(); }
   SPARSVM_TARGET_INLINE PaddedRows padded(double* from, std::int64_t) const {
     return {from, room()};
-  }
-  SPARSVM_TARGET_INLINE static PaddedRows padded_from(int first, const PaddedRows& rows) {
-    return {rows.from + 4 * first, rows.length};
   }
 
   /// A row whose lanes without a class have what they should wherever each() does not reach them.
@@ -204,6 +174,17 @@ struct Shape {
 
   SPARSVM_TARGET_INLINE void store_row(double* row, Row& v) const {
     each([&](auto p) SPARSVM_TARGET_LAMBDA { store_pack(row, p, v.at(p)); });
+  }
+
+  /// row = v = made(p) for all packs.
+  template <typename Make>
+  SPARSVM_TARGET_INLINE void store_made(double* row, Row& v, Make made) const {
+    each([&](auto p) SPARSVM_TARGET_LAMBDA {
+      const Four now = made(p);
+      v.at(p) = now;
+      if (is_long) store_pack(row, p, now);
+    });
+    if (!is_long) store_row(row, v);
   }
 
   SPARSVM_TARGET_INLINE void clear_row(double* row) const {
@@ -262,16 +243,37 @@ struct Shape {
     return sum_of(turns > 1 ? sum[0] + sum[turns - 1] : sum[0]);
   }
 
+  /// What is above the bound, and by how much together; a row in memory is read once for both.
+  SPARSVM_TARGET_INLINE Set measure(Row& v, double bound, double& excess) const {
+    if constexpr (!is_long) {
+      excess = excess_of(v, bound);
+      return find_above(v, bound);
+    }
+    Four sum[2] = {};
+    Set above;
+    for (int w = 0; 8 * w < packs(); ++w) {
+      Four mask[8] = {};
+      repeat<at_once>([&](auto p) SPARSVM_TARGET_LAMBDA {
+        const Four part = v.at(8 * w + p);
+        sum[p % 2] += larger(part - spread(bound), Four{});
+        mask[p] = _mm256_cmp_pd(part, spread(bound), _CMP_GT_OQ);
+      });
+      above.set(w, mask);
+    }
+    excess = sum_of(sum[0] + sum[1]);
+    return above;
+  }
+
   /// use(p) for the packs that have a class of one of the sets.
   template <typename Use>
   SPARSVM_TARGET_INLINE static void each_used(const Set& a, const Set& b, Use use) {
+    std::uint64_t packs = 0;  // every other bit, of all words: only one loop ends unforeseen
     for (int w = 0; w < Set::words; ++w) {
       std::uint32_t bits = a.word[w] | b.word[w];
       bits |= bits >> 16;
-      for (bits = (bits | bits >> 1) & 0x5555; bits != 0; bits &= bits - 1) {
-        use(8 * w + __builtin_ctz(bits) / 2);
-      }
+      packs |= std::uint64_t{(bits | bits >> 1) & 0x5555} << (16 * w);
     }
+    for (; packs != 0; packs &= packs - 1) use(__builtin_ctzll(packs) / 2);
   }
 };
 

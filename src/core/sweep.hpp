@@ -39,10 +39,12 @@ struct GivenScores {
   SPARSVM_TARGET_INLINE void end() const {}
   SPARSVM_TARGET_INLINE Sample sample(std::int64_t i) const { return {scores + i * shape.K}; }
 
-  SPARSVM_TARGET_INLINE void add_scores(const Sample& sample, Row& v) const {
+  /// v = start(p) + σ times the scores.
+  template <typename Start>
+  SPARSVM_TARGET_INLINE void take_scores(const Sample& sample, Row& v, Start start) const {
     shape.each([&](auto p) SPARSVM_TARGET_LAMBDA {
       using V = PackOf<Row, decltype(p)>;
-      v.at(p) = add_product(spread<V>(sigma), shape.load_pack(sample.scores, p), v.at(p));
+      v.at(p) = add_product(spread<V>(sigma), shape.load_pack(sample.scores, p), start(p));
     });
   }
 
@@ -106,50 +108,94 @@ struct CompressedRows {
     return {s.X.indptr[at], s.X.indptr[at + 1]};
   }
 
+  /// v = start(p) + σ times the scores of the entries.
+  template <typename Start>
+  SPARSVM_TARGET_INLINE void take_scores(const Sample& sample, Row& v, Start start) const {
+    if constexpr (Shape::in_memory) {
+      take_by_fours(sample, v, start);
+    } else {
+      shape.each([&](auto p) SPARSVM_TARGET_LAMBDA { v.at(p) = start(p); });
+      add_scores(sample, v);
+    }
+  }
+
   /// v += x_e times the weights at a row.
-  template <typename Part>
-  SPARSVM_TARGET_INLINE void add_weights(const Padded& from, std::int64_t e, std::int64_t row,
-                                         Part& v) const {
+  SPARSVM_TARGET_INLINE void add_weights(std::int64_t e, std::int64_t row, Row& v) const {
     const double x = static_cast<double>(values[e]);
-    repeat<Part::packs>([&](auto p) SPARSVM_TARGET_LAMBDA {
-      using V = PackOf<Part, decltype(p)>;
-      v.at(p) = add_product(spread<V>(x), load<V>(from.at(p, row)), v.at(p));
+    shape.each([&](auto p) SPARSVM_TARGET_LAMBDA {
+      using V = PackOf<Row, decltype(p)>;
+      v.at(p) = add_product(spread<V>(x), load<V>(weights.at(p, row)), v.at(p));
     });
   }
 
-  /// v += σ times the scores of the entries.
-  SPARSVM_TARGET_INLINE void add_scores(const Sample& sample, Row& all) const {
-    shape.each_part(all, [&](int first, auto& v) SPARSVM_TARGET_LAMBDA {
-      add_part(sample, shape.padded_from(first, weights), v);
-    });
+  /// v = start(p), or v itself if not `first`, and N entries times their weights.
+  template <int N, typename Start>
+  SPARSVM_TARGET_INLINE void add_entries(const double* x, const double* const* w, bool first,
+                                         Row& v, Start start) const {
+    const auto pass = [&](auto from) SPARSVM_TARGET_LAMBDA {
+      shape.each([&](auto p) SPARSVM_TARGET_LAMBDA {
+        using V = PackOf<Row, decltype(p)>;
+        V sum = from(p);
+        repeat<N>([&](auto t) SPARSVM_TARGET_LAMBDA {
+          sum = add_product(spread<V>(x[t]), load<V>(w[t] + Shape::width * p), sum);
+        });
+        v.at(p) = sum;
+      });
+    };
+    if (first) return pass(start);
+    pass([&](auto p) SPARSVM_TARGET_LAMBDA { return v.at(p); });
   }
 
-  template <typename Part>
-  SPARSVM_TARGET_INLINE void add_part(const Sample& sample, const Padded& w, Part& v) const {
+  /// A row that the registers do not hold is passed over once for two or four entries, the first time while
+  /// it is made; what is missing of the last ones counts for nothing.
+  template <typename Start>
+  SPARSVM_TARGET_INLINE void take_by_fours(const Sample& sample, Row& v, Start start) const {
+    double x[4] = {};
+    const double* w[4] = {weights.from, weights.from, weights.from, weights.from};
+    int held = 0;
+    bool first = true;
+    for (std::int64_t e = sample.from; e < sample.end; ++e) {
+      const std::int64_t row = place ? place[index[e]] : index[e];
+      if (row < 0) continue;
+      x[held] = static_cast<double>(values[e]);
+      w[held++] = weights.at(0, row);
+      if (held < 4) continue;
+      add_entries<4>(x, w, first, v, start);
+      first = false;
+      held = x[0] = x[1] = x[2] = x[3] = 0;
+    }
+    if (held > 2) {
+      add_entries<4>(x, w, first, v, start);
+    } else if (held > 0 || first) {
+      add_entries<2>(x, w, first, v, start);
+    }
+  }
+
+  SPARSVM_TARGET_INLINE void add_scores(const Sample& sample, Row& v) const {
     std::int64_t e = sample.from;
     const std::int64_t end = sample.end;
     if (place) {
       for (; e < end; ++e) {
         const std::int64_t row = place[index[e]];
-        if (row >= 0) add_weights(w, e, row, v);
+        if (row >= 0) add_weights(e, row, v);
       }
       return;
     }
-    constexpr int packs = Part::packs;
+    constexpr int packs = Row::packs;
     constexpr int turns =
         packs < 4 ? 4 / packs : 1;  // a sum waits four cycles for its last addition
     if constexpr (turns > 1) {
       if (end - e >= 2 * turns) {
-        Part sum[turns] = {};
+        Row sum[turns] = {};
         for (; e + turns <= end; e += turns) {
-          for (int t = 0; t < turns; ++t) add_weights(w, e + t, index[e + t], sum[t]);
+          for (int t = 0; t < turns; ++t) add_weights(e + t, index[e + t], sum[t]);
         }
         repeat<packs>([&](auto p) SPARSVM_TARGET_LAMBDA {
           for (int t = 0; t < turns; ++t) v.at(p) += sum[t].at(p);
         });
       }
     }
-    for (; e < end; ++e) add_weights(w, e, index[e], v);
+    for (; e < end; ++e) add_weights(e, index[e], v);
   }
 
   /// gradient += pack p of v, or v, times the entries.
@@ -187,8 +233,8 @@ struct Sweep {
   /// How far from `bound` the root of the entries above it is, and which they are. What they exceed it
   /// by does not wait for the comparisons.
   SPARSVM_TARGET_INLINE Set next_root(Row& v, double mass, double bound, double& move) const {
-    const double excess = shape.excess_of(v, bound);
-    const Set above = shape.find_above(v, bound);
+    double excess;
+    const Set above = shape.measure(v, bound, excess);
     move = (excess - mass) * shares[above.count()];
     return above;
   }
@@ -242,19 +288,14 @@ struct Sweep {
       const double own_margin = a.even ? -scale * a.even_margin : 0.0;
       double* row = a.tilde + i * shape.K;
       const typename Shape::Own own = Shape::own(y);
-      shape.each([&](auto p) SPARSVM_TARGET_LAMBDA {
+      const double* margins = a.cost + y * shape.K;
+      source.take_scores(sample, v, [&](auto p) SPARSVM_TARGET_LAMBDA {
         using V = PackOf<Row, decltype(p)>;
-        const V part = (shape.load_pack(row, p) - spread<V>(last)) + load<V>(shift + width * p);
-        v.at(p) = Shape::add_own(part, p, own, mass + own_margin);
+        V part = (shape.load_pack(row, p) - spread<V>(last)) + load<V>(shift + width * p);
+        part = Shape::add_own(part, p, own, mass + own_margin);
+        if (!a.even) part = add_product(spread<V>(scale), shape.load_pack(margins, p), part);
+        return part;
       });
-      if (!a.even) {
-        const double* margins = a.cost + y * shape.K;
-        shape.each([&](auto p) SPARSVM_TARGET_LAMBDA {
-          using V = PackOf<Row, decltype(p)>;
-          v.at(p) = add_product(spread<V>(scale), shape.load_pack(margins, p), v.at(p));
-        });
-      }
-      source.add_scores(sample, v);
       if (row[y] == 0.0) {
         const double slack = shape.slack_of(v, own) - mass;
         if constexpr (Source::rests) {
@@ -276,11 +317,10 @@ struct Sweep {
         shape.clear_row(row);
         continue;
       }
-      shape.each([&](auto p) SPARSVM_TARGET_LAMBDA {
+      shape.store_made(row, v, [&](auto p) SPARSVM_TARGET_LAMBDA {
         using V = PackOf<Row, decltype(p)>;
-        v.at(p) = Shape::add_own(larger(v.at(p) - spread<V>(theta), V{}), p, own, -mass);
+        return Shape::add_own(larger(v.at(p) - spread<V>(theta), V{}), p, own, -mass);
       });
-      shape.store_row(row, v);
       double* along = a.along ? a.along + i * shape.K : nullptr;
       if constexpr (Shape::is_long) {  // then most packs of Ỹ are zero
         Shape::each_used(above, own.set, [&](auto p) SPARSVM_TARGET_LAMBDA {
