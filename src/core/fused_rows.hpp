@@ -33,7 +33,7 @@ class FusedRows {
   /// Beyond these BLAS wins: the gradient, lane by lane, must lie in a cache, and adding up its lanes
   /// must be little beside the products unless it lies in the first one. (Registers of eight doubles, ten
   /// classes: 200 x 200 took 36 µs an iteration instead of 60 by BLAS, 100 x 200 took 19 instead of 28.)
-  static constexpr std::int64_t most_weights = 1 << 15, few_weights = 512, most_outputs = 400;
+  static constexpr std::int64_t most_weights = 1 << 15, few_weights = 512, most_outputs = 1000;
   /// With more features, X not being kept, BLAS wins where registers hold four doubles, unless there are few
   /// weights: 10000 x 100 took 0.7 of its time with 16 classes, 0.95 with 26 and 1.2 with fifty.
   static constexpr std::int64_t most_features = 64, few_weights_in_four = 2048;
