@@ -12,6 +12,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
+from sparsvm.sparse_format import checked_sparse
+
 Floats = npt.NDArray[np.float64]
 
 # Solvers form products such as x² margin / alpha and their squares, which must not overflow.
@@ -62,6 +64,13 @@ def read_samples(estimator: Any, X: Any) -> Any:
 
 def _validated(estimator: Any, X: Any, **options: Any) -> Any:
     read = {**_READ, "dtype": np.float32} if _is_narrow_frame(X) else _READ
+    if sp.issparse(X) and X.ndim == 2:
+        # First of all: a conversion to CSR would trust the indices.
+        X = checked_sparse(
+            X,
+            "X",
+            "Build it again from its entries, for example through scipy.sparse.coo_array.",
+        )
     try:
         out = validate_data(estimator, X, **options, **read)
     except (ValueError, TypeError) as error:
@@ -88,18 +97,8 @@ def _is_narrow_frame(X: Any) -> bool:
 
 
 def _tidy(X: Any) -> Any:
-    """Check the index arrays of a sparse matrix; sum duplicate entries, on a copy."""
-    if not sp.issparse(X):
-        return X
-    try:
-        # Native code trusts the indices, and scipy itself checks only some of them.
-        X.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(
-            f"X is not a valid {X.format.upper()} matrix ({error}). Build it again from its "
-            "entries, for example through scipy.sparse.coo_array."
-        ) from error
-    if not X.has_canonical_format:
+    """Sum duplicate entries of a sparse matrix, on a copy."""
+    if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X

@@ -15,6 +15,7 @@ from sparsvm.columns import columns_in_use
 from sparsvm.design import make_design
 from sparsvm.estimators.inputs import read_samples
 from sparsvm.rows import row_blocks
+from sparsvm.sparse_format import checked_coefficients, dense_coefficients
 
 # Scores at a time of sparse samples: half a megabyte.
 BLOCK = 2**16
@@ -44,7 +45,7 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
     @property
     def selected_features_(self) -> npt.NDArray[np.intp]:
         """Indices of the features that any class uses."""
-        return _columns_in_use(self.coef_)
+        return _columns_in_use(checked_coefficients(self.coef_))
 
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores of the classes, ``X coef_ᵀ + intercept_``.
@@ -98,7 +99,7 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         check_is_fitted(self, "coef_")
-        self.coef_ = sp.csr_matrix(self.coef_)
+        self.coef_ = sp.csr_matrix(checked_coefficients(self.coef_))
         return self
 
     def densify(self: Self) -> Self:
@@ -110,14 +111,13 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         check_is_fitted(self, "coef_")
-        if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
+        self.coef_ = dense_coefficients(self.coef_)
         return self
 
     def _checked_coefficients(self) -> tuple[Any, npt.NDArray[Any]]:
         """Return ``coef_`` and ``intercept_`` after checking that an edit left them usable."""
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-        coef = self.coef_.tocsr() if sp.issparse(self.coef_) else np.asarray(self.coef_)
+        coef = checked_coefficients(self.coef_)
         intercept = np.asarray(self.intercept_)
         expected = (n_outputs, self.n_features_in_)
         for name, shape, wanted in (
@@ -164,7 +164,7 @@ def _require_finite(name: str, values: Any) -> None:
 def _columns_in_use(coef: Any) -> npt.NDArray[np.intp]:
     if sp.issparse(coef):
         return np.unique(coef.tocoo().col[coef.tocoo().data != 0]).astype(np.intp)
-    return columns_in_use(np.asarray(coef))
+    return columns_in_use(coef)
 
 
 def column_scores(X: Any, coef: Any) -> npt.NDArray[Any]:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsvm.columns import Columns
@@ -20,6 +19,7 @@ from sparsvm.penalties import Penalty
 from sparsvm.problem import Problem, column_std
 from sparsvm.solution import Control, Start
 from sparsvm.solvers import thread_count
+from sparsvm.sparse_format import dense_coefficients
 
 
 class PenalisedClassifier(SparseLinearClassifier):
@@ -77,7 +77,7 @@ class PenalisedClassifier(SparseLinearClassifier):
         """Return the previous solution as a starting point, where one fits the problem."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else np.asarray(self.coef_)
+        coef = dense_coefficients(self.coef_)
         intercept = np.asarray(self.intercept_, dtype=np.float64)
         if (
             not np.array_equal(self.classes_, data.classes)

@@ -6,11 +6,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from sparsvm.losses import Floats
 from sparsvm.plots.style import COLOURS, DASHES, axes_for, names_of_features, tidy
+from sparsvm.sparse_format import dense_coefficients
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # A sample counts as inside a margin if it falls short of it by more than this.
@@ -100,8 +100,7 @@ class MarginDisplay:
         ax : matplotlib axes or None, default=None
         """
         check_is_fitted(estimator, "coef_")
-        coef = estimator.coef_
-        coef = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
+        coef = np.asarray(dense_coefficients(estimator.coef_), dtype=np.float64)
         if coef.shape[1] != 2:
             raise ValueError(
                 f"MarginDisplay shows models of two features, but this one has {coef.shape[1]}. "

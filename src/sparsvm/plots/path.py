@@ -8,6 +8,7 @@ import numpy as np
 
 from sparsvm.path import SVMPath, svm_path
 from sparsvm.plots.style import COLOURS, DASHES, GREY, axes_for, names_of_features, spread, tidy
+from sparsvm.sparse_format import checked_sparse
 
 
 class PathDisplay:
@@ -166,6 +167,7 @@ class PathDisplay:
 
 def _sizes(path: SVMPath) -> tuple[Any, Any]:
     """Euclidean norm of every used feature's weights: (n_alphas, used), and which they are."""
-    features = np.unique(np.concatenate([coef.indices for coef in path.coefs]))
-    columns = [coef[:, features].toarray() for coef in path.coefs]
+    coefs = [checked_sparse(coef, "path.coefs", "Follow the path again.") for coef in path.coefs]
+    features = np.unique(np.concatenate([coef.indices for coef in coefs]))
+    columns = [coef[:, features].toarray() for coef in coefs]
     return np.sqrt(np.sum(np.square(columns), axis=1)), features

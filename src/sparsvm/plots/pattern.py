@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsvm.penalties import as_penalty
 from sparsvm.plots.style import PALE, axes_for, names_of_features
+from sparsvm.sparse_format import dense_coefficients
 
 
 class SparsityPatternDisplay:
@@ -91,7 +91,7 @@ class SparsityPatternDisplay:
         ax : matplotlib axes or None, default=None
         max_features : int, default=200
         """
-        coef = self.coef.toarray() if sp.issparse(self.coef) else np.asarray(self.coef)
+        coef = dense_coefficients(self.coef)
         self.features_ = self._shown(coef, max_features)
         shown = coef[:, self.features_]
         names = self.feature_names or [f"x{j}" for j in range(coef.shape[1])]
