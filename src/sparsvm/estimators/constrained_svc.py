@@ -190,7 +190,7 @@ class ConstrainedSparseSVC(PenalisedClassifier):
             data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
                 # eta=None refers to the default alpha of SparseSVC; otherwise any will do.
-                alpha = default_alpha(data.weight, "eta") if self.eta is None else 1.0
+                alpha = default_alpha(data.total, "eta") if self.eta is None else 1.0
                 problem = regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
                 solution = self._solve(problem, data)
             self._store(data, solution)

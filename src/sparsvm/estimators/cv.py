@@ -215,6 +215,8 @@ class SparseSVCCV(SparseLinearClassifier):
             routed = self._routed(None if sample_weight is None else weight, params)
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed["split"]))
             data, _ = model_problem(models[0][1], X, y, weight, margin)
+            # What has no weight among all samples has none in a fold, where its share is larger.
+            weight = np.where(data.sample_of_row >= 0, weight, 0.0)
             scorer = None if self.scoring in (None, "accuracy") else self._scorer()
             shared = Fold(X, y, weight, margin, data.classes, scorer, routed["score"])
             grids = [self._grid(model, shared) for _, model in models]

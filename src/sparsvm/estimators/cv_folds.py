@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsvm.estimators.inputs import TooFewClasses
 from sparsvm.estimators.linear import column_scores
 from sparsvm.estimators.presenting import inner_tolerance, tolerance
 from sparsvm.estimators.sparse_svc import SparseSVC
@@ -75,14 +76,15 @@ def run_fold(
         fitted = _fitted(model, shared, classes, coef, intercept)
         return float(shared.scorer(fitted, X_test, y_test, **params))
 
-    present = np.unique(shared.y[weight > 0])
-    if present.size < 2:
+    try:
+        data, problem = model_problem(model, shared.X, shared.y, weight, shared.margin)
+    except TooFewClasses as error:
+        if not error.labels.size:
+            raise
         nothing = sp.csr_matrix((1, shared.X.shape[1]))
-        score = scored(present, nothing, np.zeros(1))
+        score = scored(error.labels, nothing, np.zeros(1))
         n_selected = np.zeros(grid.size, dtype=np.int64)
         return FoldResult(np.full(grid.size, score), n_selected, 0)
-
-    data, problem = model_problem(model, shared.X, shared.y, weight, shared.margin)
     control = Control(
         tol=inner_tolerance(model.tol, data.dtype),
         max_iter=model.max_iter,

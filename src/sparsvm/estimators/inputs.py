@@ -180,8 +180,12 @@ def read_weights(sample_weight: Any, n_samples: int) -> Floats:
     return weight
 
 
-def class_factors(class_weight: Any, labels: npt.NDArray[Any], totals: Floats) -> Floats:
-    """Return the factor by which the samples of each class are weighted.
+def class_factors(
+    class_weight: Any, labels: npt.NDArray[Any], totals: Floats
+) -> tuple[Floats, npt.NDArray[np.int32]]:
+    """Return f and e: the samples of each class are weighted by f times two to the power e.
+
+    Numbers by themselves may overflow: "balanced" divides by totals that may be as small as any.
 
     Parameters
     ----------
@@ -194,9 +198,10 @@ def class_factors(class_weight: Any, labels: npt.NDArray[Any], totals: Floats) -
         Sum of the sample weights of each class, positive.
     """
     if class_weight is None:
-        return np.ones(labels.size)
+        return np.frexp(np.ones(labels.size))
     if isinstance(class_weight, str):
-        return np.asarray(totals.sum() / (labels.size * totals))
+        digits, power = np.frexp(totals)
+        return np.asarray(totals.sum() / (labels.size * digits)), -power
     known = labels.tolist()
     unknown = [label for label in class_weight if label not in known]
     missing = [label for label in known if label not in class_weight]
@@ -215,7 +220,13 @@ def class_factors(class_weight: Any, labels: npt.NDArray[Any], totals: Floats) -
         raise ValueError(
             f"class_weight must hold numbers from 0 to {LARGEST:g}, but it is {class_weight!r}."
         )
-    return factors
+    return np.frexp(factors)
+
+
+class TooFewClasses(ValueError):
+    """Fewer than two classes have samples of positive weight: those of ``labels``."""
+
+    labels: npt.NDArray[Any]
 
 
 def require_two_classes(labels: npt.NDArray[Any]) -> None:
@@ -223,10 +234,12 @@ def require_two_classes(labels: npt.NDArray[Any]) -> None:
     if labels.size >= 2:
         return
     found = f"only one class, {_listed(labels)}," if labels.size else "no class at all"
-    raise ValueError(
+    error = TooFewClasses(
         f"A classifier needs samples of at least two classes, but y has {found} among the "
         "samples of positive weight."
     )
+    error.labels = labels
+    raise error
 
 
 def _shortened(values: Any, limit: int = 60) -> str:

@@ -176,7 +176,7 @@ class MaxMarginSVC(SparseLinearClassifier):
         norms = difference_norms(solution.coef, problem.n_classes)
         self.pairwise_margins_ = _inverse(norms)
         self.smallest_margin_ = float(self.pairwise_margins_.min())
-        self.hinge_loss_ = solution.hinge * float(data.weight.sum())
+        self.hinge_loss_ = solution.hinge * data.total
         inside = _inside(problem, solution, float(np.finfo(data.dtype).eps))
         self.n_margin_errors_ = int(inside[data.sample_of_row[data.sample_of_row >= 0]].sum())
         self.separable_ = solution.separable

@@ -134,13 +134,12 @@ def regularised_problem(
     )
 
 
-def default_alpha(weight: npt.NDArray[np.float64], parameter: str = "alpha") -> float:
+def default_alpha(total: float, parameter: str = "alpha") -> float:
     """Return 1 / (sum of the weights), which ``parameter=None`` stands for."""
-    total = float(weight.sum())
     if not 1.0 / LARGEST <= total <= LARGEST:
         raise ValueError(
             f"The weights sum to {total:g}, so that {parameter}=None would mean "
-            f"alpha={1.0 / total:g}. Give {parameter}, or multiply the weights by a constant."
+            f"alpha=1/{total:g}. Give {parameter}, or multiply the weights by a constant."
         )
     return 1.0 / total
 

@@ -244,7 +244,7 @@ class SparseSVC(PenalisedClassifier):
         return np.asarray(log_softmax(scores, axis=1))
 
     def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
-        alpha = default_alpha(data.weight) if self.alpha is None else float(self.alpha)
+        alpha = default_alpha(data.total) if self.alpha is None else float(self.alpha)
         return regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
 
     def _solve(self, problem: Problem, data: TrainingSet) -> Solution:

@@ -15,7 +15,7 @@ from sparsvm.losses import Floats, Hinge
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver, ran_off, settled
-from sparsvm.solvers.native import penalty_arguments
+from sparsvm.solvers.native import divided_masses, penalty_arguments
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 
@@ -280,7 +280,7 @@ def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
     return {
         "design": problem.design,
         "y": problem.y,
-        "lam": problem.mass / problem.alpha,
+        "lam": divided_masses(problem),
         "margins": problem.margins(),
         **penalty_arguments(penalty),
         "kind": kind,

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparsvm.losses import Floats
+
 if TYPE_CHECKING:
     from sparsvm.penalty_terms import PenaltyTerms
     from sparsvm.problem import Problem
+
+LEAST_PART = 1e-100
 
 
 def penalty_arguments(terms: PenaltyTerms) -> dict[str, Any]:
@@ -37,7 +41,17 @@ def _common(problem: Problem) -> dict[str, Any]:
 
 def native_arguments(problem: Problem) -> dict[str, Any]:
     """Return what ``sdca`` and ``newton`` take of a problem, divided by alpha, feature-major."""
-    return {**_common(problem), "lam": problem.mass / problem.alpha}
+    return {**_common(problem), "lam": divided_masses(problem)}
+
+
+def divided_masses(problem: Problem) -> Floats:
+    """Return the masses divided by alpha, which native code takes to be positive.
+
+    Those below a part in 1e100 are taken for that much: no certificate sees the difference, while
+    interior_point, which squares ratios of them, stalled at once with parts of 1e-160.
+    """
+    masses = problem.mass / problem.alpha
+    return np.asarray(np.maximum(masses, LEAST_PART * masses.max()))
 
 
 def undivided_arguments(problem: Problem) -> dict[str, Any]:
