@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
 from sparsvm import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
-from sparsvm.losses import Hinge
-from sparsvm.penalties import L1, GroupL2, SparseGroup
+from sparsvm.losses import Hinge, Ramp
+from sparsvm.penalties import L0, L1, L2, CappedL1, ElasticNet, GroupL2, SparseGroup
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::5], Y[::5]
@@ -182,6 +182,7 @@ PARAMETERS = {
     "alpha_beyond_float": ({"alpha": 10**400}, "'alpha' parameter of SparseSVC must be"),
     "alpha_text": ({"alpha": "big"}, "'alpha' parameter of SparseSVC must be"),
     "tol_zero": ({"tol": 0}, "'tol' parameter of SparseSVC must be"),
+    "tol_beyond_float": ({"tol": 10**400}, "'tol' parameter of SparseSVC must be"),
     "tol": ({"tol": -1e-3}, "'tol' parameter of SparseSVC must be"),
     "max_iter": ({"max_iter": 0}, "'max_iter' parameter of SparseSVC must be"),
     "fit_intercept": ({"fit_intercept": "yes"}, "'fit_intercept' parameter of SparseSVC must be"),
@@ -211,6 +212,15 @@ PARAMETERS = {
     "weights_complex": ({"penalty": L1(weights=np.ones(4) * 1j)}, "an array of numbers or 'scale'"),
     "weights": ({"penalty": L1(weights=[1.0, 2.0])}, r"shape \(2,\).*4 features"),
     "weights_negative": ({"penalty": L1(weights=[1, 1, 1, -1])}, "finite and not negative"),
+    "weights_tiny": ({"penalty": L1(weights=[1e-320] * 4)}, r"0 or between 1e-50 and 1e\+50; weig"),
+    "weights_huge": ({"penalty": L2(weights=[1, 1e60, 1, 1])}, r"weight 1 is 1e\+60. Multiply"),
+    "weights_beyond_float": ({"penalty": L1(weights=[10**400] * 4)}, "an array of numbers"),
+    "per_class": ({"penalty": GroupL2(per_class="each")}, "per_class must be True or False; got"),
+    "sharpness": ({"penalty": L0(sharpness=1e-320)}, "positive, finite sharpness, between 1e-50"),
+    "cap": ({"penalty": CappedL1(cap=10**400)}, "positive, finite cap, between 1e-50"),
+    "l1_ratio_beyond_float": ({"penalty": ElasticNet(10**400)}, "l1_ratio between 0 and 1"),
+    "mu_beyond_float": ({"loss": Ramp(mu=10**400)}, r"Ramp needs mu in \(0, 1\]"),
+    "margin_beyond_float": ({"loss": Hinge(margin=10**400)}, "margin must be a number or a square"),
     "l1_ratio": ({"penalty": SparseGroup(l1_ratio=1.5)}, "l1_ratio between 0 and 1"),
     "margin": ({"loss": Hinge(margin=-1.0)}, "finite and not negative"),
     "cost_shape": ({"loss": Hinge(margin=np.ones((2, 2)))}, "2 x 2 but there are 3 classes"),
@@ -223,6 +233,20 @@ def test_bad_parameters_are_refused(case):
     parameters, sentence = PARAMETERS[case]
     with pytest.raises(ValueError, match=sentence):
         SparseSVC(**parameters).fit(X, Y)
+
+
+def test_a_block_larger_than_all_features_is_one_group():
+    expected = SparseSVC(penalty=GroupL2(groups=D)).fit(X, Y)
+    for size in (D + 1, 10**30):
+        found = SparseSVC(penalty=GroupL2(groups=size)).fit(X, Y)
+        np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+@pytest.mark.filterwarnings("ignore:Every weight is zero")
+@pytest.mark.parametrize("weights", [[0.0, 1e-50, 1.0, 1.0], [1e-50] * 4, [1e50] * 4])
+def test_weights_at_their_limits_and_zeros_are_taken(weights):
+    model = SparseSVC(penalty=L1(weights=weights), alpha=0.05).fit(X, Y)
+    assert np.isfinite(model.coef_).all()
 
 
 def reference_scores(samples, **options):

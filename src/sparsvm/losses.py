@@ -7,14 +7,13 @@ numbers. With two classes the first column of ``scores`` is zero (class 0 is the
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from sparsvm.parameters import Parameterised
+from sparsvm.parameters import Parameterised, number
 from sparsvm.rows import of_class, row_max, row_sum
 
 Floats = NDArray[np.float64]
@@ -348,7 +347,7 @@ class Ramp(Loss):
 
     def checked_mu(self) -> float:
         """Return mu; a ValueError if it is not a number in (0, 1]."""
-        if isinstance(self.mu, numbers.Real) and 0.0 < float(self.mu) <= 1.0:
+        if 0.0 < number(self.mu) <= 1.0:
             return float(self.mu)
         raise ValueError(f"Ramp needs mu in (0, 1]; got mu={self.mu!r}.")
 
@@ -429,7 +428,7 @@ def _flows(dual: Floats, y: Labels) -> tuple[Floats, NDArray[np.bool_]]:
 def _cost_matrix(margin: Any, n_classes: int) -> Floats:
     try:
         costs = np.asarray(margin, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"The margin must be a number or a square cost matrix of numbers; got {margin!r}."
         ) from error

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 from typing import Any, TypeVar
 
 import numpy as np
 
 Self = TypeVar("Self", bound="Parameterised")
+
+# Solvers form products such as x² margin / alpha and their squares, which must not overflow.
+LARGEST = 1e50
+
+
+def number(value: Any) -> float:
+    """Return a parameter as a float, and NaN, which no interval holds, for what is no number."""
+    if not isinstance(value, numbers.Real):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.nan
 
 
 class Parameterised:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.training import TrainingSet, read_training_set
 from sparsvm.largest_alpha import largest_alpha, quick_bound
 from sparsvm.losses import Floats, Loss, as_loss
+from sparsvm.parameters import number
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, Solution
@@ -190,13 +192,25 @@ def svm_path(
     >>> bool(path.gaps.max() <= 1e-4)
     True
     """
+    threads = thread_count(n_jobs)
     data, problem = read_problem(
-        X, y, loss, penalty, fit_intercept, class_weight, sample_weight, sample_margin
+        X,
+        y,
+        loss,
+        penalty,
+        fit_intercept,
+        class_weight,
+        sample_weight,
+        sample_margin,
+        tol=tol,
+        max_iter=max_iter,
+        random_state=random_state,
+        verbose=verbose,
     )
     control = Control(
         tol=inner_tolerance(tol, data.dtype),
         max_iter=max_iter,
-        n_jobs=thread_count(n_jobs),
+        n_jobs=threads,
         random_state=random_state,
         verbose=verbose,
     )
@@ -245,7 +259,8 @@ def first_steps(
 
 def grid_below(largest: float, problem: Problem, n_alphas: int, eps: float) -> Floats:
     """Return ``n_alphas`` values from ``largest`` to ``eps`` times it, evenly in the logarithm."""
-    if n_alphas < 1 or not 0.0 < eps < 1.0:
+    whole = isinstance(n_alphas, numbers.Integral) and n_alphas >= 1
+    if not whole or not 0.0 < number(eps) < 1.0:
         raise ValueError(
             f"A grid of alphas needs n_alphas of at least 1 and eps between 0 and 1; got "
             f"n_alphas={n_alphas!r} and eps={eps!r}."
@@ -255,11 +270,14 @@ def grid_below(largest: float, problem: Problem, n_alphas: int, eps: float) -> F
             f"The penalty {problem.penalty.kind!r} leaves no weight at zero, so that there is no "
             "largest alpha to begin with. Give alphas."
         )
-    return largest * np.logspace(0.0, np.log10(eps), n_alphas)
+    return largest * np.logspace(0.0, np.log10(float(eps)), int(n_alphas))
 
 
 def checked_grid(alphas: ArrayLike) -> Floats:
-    grid = np.array(alphas, dtype=np.float64).reshape(-1)
+    try:
+        grid = np.array(alphas, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError):
+        grid = np.zeros(0)
     if grid.size == 0 or not np.all(np.isfinite(grid)) or np.any(grid <= 0.0):
         raise ValueError(f"alphas must be positive, finite numbers, at least one; got {alphas!r}.")
     return np.sort(grid)[::-1]
@@ -331,10 +349,11 @@ def read_problem(
     class_weight: Any,
     sample_weight: Any,
     sample_margin: Any,
+    **options: Any,
 ) -> tuple[TrainingSet, Problem]:
-    """Read the data as an estimator would."""
+    """Read the data as an estimator with these options would."""
     model = SparseSVC(loss, penalty, fit_intercept=fit_intercept, class_weight=class_weight)
-    model._validate_params()
+    model.set_params(**options)._validate_params()
     return model_problem(model, X, y, sample_weight, sample_margin)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsvm.parameters import Parameterised
+from sparsvm.parameters import LARGEST, Parameterised, number
 from sparsvm.penalty_terms import PenaltyTerms
 
 Floats = NDArray[np.float64]
@@ -21,9 +21,10 @@ _COMMON = """
     weights : None, array of length d or n_groups, or "scale", default=None
         Factors that multiply the coefficients inside the penalty, one per feature (or one per
         group where there are fewer groups than features; groups count in sorted order of their
-        labels). 0 leaves a feature unpenalised. "scale" takes the standard deviation of each
-        column, which is the same as standardising the columns; a constant column, whose
-        standard deviation is 0, gets the factor 1 so that it is not left unpenalised.
+        labels). 0 leaves a feature unpenalised; others lie between 1e-50 and 1e50. "scale" takes
+        the standard deviation of each column, which is the same as standardising the columns; a
+        constant column, whose standard deviation is 0, gets the factor 1 so that it is not left
+        unpenalised.
 """
 _GROUPED = """
     groups : None, int, or one label per feature, default=None
@@ -78,6 +79,8 @@ class Penalty(Parameterised):
             Standard deviation of each column, needed for ``weights="scale"``.
         """
         groups, n_groups = _group_numbers(self.groups, d)
+        if not isinstance(self.per_class, bool | np.bool_ | numbers.Integral):
+            raise ValueError(f"per_class must be True or False; got {self.per_class!r}.")
         per_class = bool(self.per_class)
         omega = _feature_weights(self.weights, groups, n_groups, column_std)
         kind, ratio = self._kind()
@@ -108,7 +111,7 @@ class Penalty(Parameterised):
 
     def _checked_ratio(self) -> float:
         ratio = getattr(self, "l1_ratio")  # noqa: B009  (only some penalties have it)
-        if not isinstance(ratio, numbers.Real) or not 0.0 <= float(ratio) <= 1.0:
+        if not 0.0 <= number(ratio) <= 1.0:
             raise ValueError(
                 f"{type(self).__name__} needs l1_ratio between 0 and 1; got l1_ratio={ratio!r}."
             )
@@ -116,10 +119,10 @@ class Penalty(Parameterised):
 
     def _checked_positive(self, parameter: str) -> float:
         value = getattr(self, parameter)
-        if not isinstance(value, numbers.Real) or not 0.0 < float(value) < float("inf"):
+        if not 1.0 / LARGEST <= number(value) <= LARGEST:
             raise ValueError(
-                f"{type(self).__name__} needs a positive, finite {parameter}; "
-                f"got {parameter}={value!r}."
+                f"{type(self).__name__} needs a positive, finite {parameter}, between "
+                f"{1.0 / LARGEST:g} and {LARGEST:g}; got {parameter}={value!r}."
             )
         return float(value)
 
@@ -356,7 +359,8 @@ def _group_numbers(groups: Any, d: int) -> tuple[NDArray[np.int32], int]:
     if isinstance(groups, numbers.Integral) and not isinstance(groups, bool):
         if groups < 1:
             raise ValueError(f"A block size must be at least 1; got groups={groups!r}.")
-        return (np.arange(d) // int(groups)).astype(np.int32), -(-d // int(groups))
+        size = min(int(groups), d)
+        return (np.arange(d) // size).astype(np.int32), -(-d // size)
     in_order = hasattr(groups, "__len__") and getattr(groups, "ndim", 1) == 1
     if isinstance(groups, (str, bytes, set, frozenset, dict)) or not in_order:
         raise ValueError(
@@ -411,7 +415,7 @@ def _feature_weights(
         return np.where(std > 0.0, std, 1.0)
     try:
         omega = np.array(weights, dtype=None if np.iscomplexobj(weights) else np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         omega = np.array(None)
     if omega.dtype != np.float64:
         raise ValueError(f"weights must be None, an array of numbers or 'scale'; got {weights!r}.")
@@ -426,4 +430,16 @@ def _feature_weights(
         raise ValueError(
             f"Penalty weights must be finite and not negative; weight {where} is {omega[where]}."
         )
+    _require_moderate(omega)
     return omega if omega.size == d else omega[groups]
+
+
+def _require_moderate(omega: Floats) -> None:
+    """Refuse weights so small or large that products with them may vanish or overflow."""
+    refused = (omega != 0.0) & ((omega < 1.0 / LARGEST) | (omega > LARGEST))
+    if refused.any():
+        where = int(np.argmax(refused))
+        raise ValueError(
+            f"Penalty weights must be 0 or between {1.0 / LARGEST:g} and {LARGEST:g}; weight "
+            f"{where} is {omega[where]:g}. Multiply all weights by a constant, or alpha."
+        )

@@ -14,11 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm.constrained import FEASIBLE, ConstrainedProblem, ConstrainedSolution
 from sparsvm.estimators.advice import remedy
-from sparsvm.estimators.inputs import LARGEST, Within
+from sparsvm.estimators.inputs import Within
 from sparsvm.estimators.penalised import PenalisedClassifier, default_alpha, regularised_problem
 from sparsvm.estimators.presenting import FLOAT32_TOL, as_type, centred, tolerance
 from sparsvm.estimators.training import TrainingSet, unchanged_on_error
 from sparsvm.losses import Floats, Hinge, Loss, as_loss
+from sparsvm.parameters import LARGEST
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, Start

@@ -23,7 +23,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sparsvm.estimators.cv_folds import Fold, FoldResult, run_fold
 from sparsvm.estimators.cv_progress import reporting
 from sparsvm.estimators.cv_rules import one_error_rule, takes_weights
-from sparsvm.estimators.inputs import read_per_sample, read_samples_and_labels, read_weights
+from sparsvm.estimators.inputs import (
+    Within,
+    read_per_sample,
+    read_samples_and_labels,
+    read_weights,
+)
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.training import unchanged_on_error
@@ -31,6 +36,7 @@ from sparsvm.largest_alpha import largest_alpha
 from sparsvm.losses import Loss, as_loss
 from sparsvm.path import checked_grid, grid_below, model_problem
 from sparsvm.penalties import Penalty, as_penalty
+from sparsvm.solvers import thread_count
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,7 +138,7 @@ class SparseSVCCV(SparseLinearClassifier):
         },
         "alphas": ["array-like", None],
         "n_alphas": [Interval(Integral, 1, None, closed="left")],
-        "eps": [Interval(Real, 0, 1, closed="neither")],
+        "eps": [Within(Real, 0, 1, closed="neither")],
         "param_grid": [dict, list, None],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
@@ -205,6 +211,7 @@ class SparseSVCCV(SparseLinearClassifier):
         self
             The fitted estimator.
         """
+        thread_count(self.n_jobs)  # refuses what is no number of them
         models = list(self._models())
         from sklearn.model_selection import check_cv
 
@@ -302,9 +309,11 @@ class SparseSVCCV(SparseLinearClassifier):
             for (_, model), grid in zip(models, grids, strict=True)
             for train, test in splits
         ]
+        # More workers than tasks would be started in vain.
+        workers = None if self.n_jobs is None else min(self.n_jobs, len(tasks))
         done: list[FoldResult] = []
         with reporting(len(tasks), bool(self.verbose)) as report:
-            for result in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+            for result in Parallel(n_jobs=workers, return_as="generator")(tasks):
                 done.append(result)
                 params = models[(len(done) - 1) // len(splits)][0]
                 told = ", ".join(f"{name}={value!r}" for name, value in params.items())

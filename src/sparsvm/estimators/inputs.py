@@ -12,12 +12,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
+from sparsvm.parameters import LARGEST
 from sparsvm.sparse_format import checked_sparse
 
 Floats = npt.NDArray[np.float64]
-
-# Solvers form products such as x² margin / alpha and their squares, which must not overflow.
-LARGEST = 1e50
 
 # Indices of features are int32 in native code.
 MOST_FEATURES = 2**31 - 1
@@ -33,7 +31,10 @@ class Within(Interval):
     """An interval whose ends a number of the user's type, such as float32, need not hold."""
 
     def __contains__(self, val: Any) -> bool:
-        return bool(super().__contains__(float(val) if isinstance(val, np.floating) else val))
+        try:
+            return bool(super().__contains__(float(val)))
+        except OverflowError:
+            return False
 
 
 def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from sparsvm.estimators.inputs import Within
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.hierarchical import HierarchicalSolution, as_hierarchical_solver
@@ -120,7 +121,7 @@ class MaxMarginSVC(SparseLinearClassifier):
         "class_weight": [dict, StrOptions({"balanced"}), None],
         # Checked by as_hierarchical_solver, which lists the names.
         "solver": "no_validation",
-        "tol": [Interval(Real, 0, np.inf, closed="left")],
+        "tol": [Within(Real, 0, np.inf, closed="left")],
     }
 
     def __init__(
@@ -160,7 +161,9 @@ class MaxMarginSVC(SparseLinearClassifier):
                 self, X, y, sample_weight=sample_weight, class_weight=self.class_weight
             )
             problem = _problem(data)
-            tol = max(self.tol, _FLOAT32_TOL) if data.dtype == np.float32 else self.tol
+            tol = float(self.tol)
+            if data.dtype == np.float32:
+                tol = max(tol, _FLOAT32_TOL)
             with blas_threads(1):
                 solution = solver.solve(problem, Control(tol=tol))
                 if data.dtype == np.float32:

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsvm.columns import Columns
-from sparsvm.estimators.inputs import LARGEST
+from sparsvm.estimators.inputs import Within
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.presenting import inner_tolerance
 from sparsvm.estimators.training import TrainingSet, read_training_set
 from sparsvm.losses import Hinge, Logistic, Loss
+from sparsvm.parameters import LARGEST
 from sparsvm.penalties import Penalty
 from sparsvm.problem import Problem, column_std
 from sparsvm.solution import Control, Start
@@ -42,7 +43,7 @@ class PenalisedClassifier(SparseLinearClassifier):
         "solver": "no_validation",
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "tol": [Interval(Real, 0, np.inf, closed="neither")],
+        "tol": [Within(Real, 0, np.inf, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],

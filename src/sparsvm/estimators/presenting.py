@@ -18,7 +18,7 @@ FLOAT32_TOL = 1e-6
 
 def tolerance(tol: float, dtype: np.dtype[Any]) -> float:
     """Return the relative gap that can be promised for coefficients of that type."""
-    return max(tol, FLOAT32_TOL) if dtype == np.float32 else tol
+    return max(float(tol), FLOAT32_TOL) if dtype == np.float32 else float(tol)
 
 
 def inner_tolerance(tol: float, dtype: np.dtype[Any]) -> float:

@@ -12,11 +12,12 @@ from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
 from sparsvm.estimators.advice import advise
-from sparsvm.estimators.inputs import LARGEST, Within
+from sparsvm.estimators.inputs import Within
 from sparsvm.estimators.penalised import PenalisedClassifier, default_alpha, regularised_problem
 from sparsvm.estimators.presenting import presented, tolerance
 from sparsvm.estimators.training import TrainingSet, unchanged_on_error
 from sparsvm.losses import Logistic, Loss, as_loss
+from sparsvm.parameters import LARGEST
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem import Problem
 from sparsvm.solution import Solution

@@ -13,7 +13,7 @@ from sparsvm.hierarchical.bounds import Proof, difference_norms, sample_hinges
 from sparsvm.hierarchical.reduction import MOST_VALUES
 from sparsvm.hierarchical.result import HierarchicalSolution
 from sparsvm.losses import Floats
-from sparsvm.parameters import Parameterised
+from sparsvm.parameters import Parameterised, number
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, History
 from sparsvm.solvers.options import check_at_least_one
@@ -92,11 +92,11 @@ class HSDM(Parameterised):
             y=problem.y,
             weight=problem.mass * problem.n,
             classes=problem.n_classes,
-            gamma=self.gamma,
-            relaxation=self.relaxation,
-            step=self.step,
-            decay=self.decay,
-            radius=self.radius,
+            gamma=float(self.gamma),
+            relaxation=float(self.relaxation),
+            step=float(self.step),
+            decay=float(self.decay),
+            radius=float(self.radius),
         )
         records: list[tuple[int, float, float, float, int]] = []
         while True:
@@ -106,17 +106,17 @@ class HSDM(Parameterised):
             norm = float(difference_norms(coef, problem.n_classes).max())
             seconds = time.perf_counter() - begin
             records.append((method.iteration, seconds, hinge, norm, int(np.count_nonzero(coef))))
-            settled = _settled(records, self.change)
+            settled = _settled(records, float(self.change))
             if settled or method.iteration >= self.max_iter:
                 break
         if method.ball_active:
             warnings.warn(
-                f"The ball of radius {self.radius:g} cuts the solution of hsdm, which is therefore "
-                "not that of the problem. Raise the radius, or scale the features.",
+                f"The ball of radius {float(self.radius):g} cuts the solution of hsdm, which is "
+                "therefore not that of the problem. Raise the radius, or scale the features.",
                 UserWarning,
                 stacklevel=4,
             )
-        dual = np.asarray(method.dual()) / (self.gamma * problem.n)
+        dual = np.asarray(method.dual()) / (float(self.gamma) * problem.n)
         return HierarchicalSolution.certify(
             problem,
             coef,
@@ -132,16 +132,16 @@ class HSDM(Parameterised):
 
     def _check_options(self) -> None:
         for name in ("gamma", "step", "radius"):
-            if not 0.0 < getattr(self, name) < np.inf:
+            if not 0.0 < number(getattr(self, name)) < np.inf:
                 raise ValueError(
                     f"{name} must be positive and finite, but is {getattr(self, name)!r}."
                 )
-        if not 0.0 < self.relaxation < 1.0:
+        if not 0.0 < number(self.relaxation) < 1.0:
             raise ValueError(f"relaxation must be between 0 and 1, but is {self.relaxation!r}.")
-        if not 0.0 < self.decay <= 1.0:
+        if not 0.0 < number(self.decay) <= 1.0:
             raise ValueError(f"decay must be above 0 and at most 1, but is {self.decay!r}.")
         check_at_least_one(self, "max_iter")
-        if not 0.0 <= self.change < 1.0:
+        if not 0.0 <= number(self.change) < 1.0:
             raise ValueError(f"change must be at least 0 and below 1, but is {self.change!r}.")
 
 

@@ -10,7 +10,12 @@ from sparsvm import _core
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.options import check_at_least_one, check_choice, check_positive
+from sparsvm.solvers.options import (
+    check_at_least_one,
+    check_choice,
+    check_flag,
+    check_positive,
+)
 from sparsvm.solvers.smooth_reference import drive, native_problem, unsupported_smooth
 
 STEPS = ("LS", "CST")
@@ -118,6 +123,7 @@ class BCD(Solver):
         check_choice("selection", self.selection, SELECTIONS)
         check_choice("stopping", self.stopping, STOPPING)
         check_choice("norm", self.norm, NORMS)
+        check_flag("shrinking", self.shrinking)
         check_positive("sigma", self.sigma, below=1.0)
         check_positive("omega", self.omega, below=1.0)
         check_positive("epsilon", self.epsilon)
@@ -133,11 +139,11 @@ class BCD(Solver):
             native_problem(problem),
             line_search=search,
             randomised=randomised,
-            sigma=self.sigma,
-            omega=self.omega,
-            epsilon=self.epsilon,
+            sigma=float(self.sigma),
+            omega=float(self.omega),
+            epsilon=float(self.epsilon),
             largest_violation=largest,
             row_norms=rows,
-            shrinking=self.shrinking,
+            shrinking=bool(self.shrinking),
             seed=seed,
         )

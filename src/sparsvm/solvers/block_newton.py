@@ -14,6 +14,7 @@ from sparsvm.problem import Problem
 from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.native import undivided_arguments
+from sparsvm.solvers.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.sample_space import fits_sample_space, newton_in_sample_space
 from sparsvm.solvers.threads import blas_threads
@@ -70,8 +71,9 @@ class BlockNewton(Solver):
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Solve to ``control.tol`` from the coefficients of ``start``."""
+        check_at_least_one(self, "max_iter")
         began = time.perf_counter()
-        limit = self.max_iter if control.max_iter is None else control.max_iter
+        limit = iteration_limit(self.max_iter, control, MOST)
         best, histories, done, sharper = None, [], 0, 0.7
         if fits_sample_space(problem):
             best = self._by_samples(problem, start, control, limit, began)

@@ -23,6 +23,7 @@ from sparsvm.solvers.frontier_ends import (
     refuse_if_infeasible,
     zero_point,
 )
+from sparsvm.solvers.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.registry import resolve
 
@@ -78,6 +79,7 @@ class BudgetSearch(Parameterised):
         Infeasible
             Where the least mean hinge of any model exceeds the budget.
         """
+        check_at_least_one(self, "max_iter")
         search = _Search(self, problem, control)
         if search.open():
             solution = search.solution()
@@ -99,7 +101,7 @@ class _Search:
         self.solver = solver
         self.asked, self.problem = problem, problem.even
         self.control = control
-        self.limit = solver.max_iter if control.max_iter is None else control.max_iter
+        self.limit = iteration_limit(solver.max_iter, control)
         self.began = time.perf_counter()
         self.solved = 0
         self.under: Point | None = None

@@ -14,6 +14,7 @@ from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import on_simplices
 from sparsvm.solvers.cone_model import MOST_ENTRIES, ConeModel, cone_entries
+from sparsvm.solvers.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.threads import blas_threads
 
 # The cone solver's zeros, relative to the largest weight: the coarsest rounding that keeps the
@@ -66,10 +67,9 @@ class ConeProgram(Solver):
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Solve and certify; whatever ``start`` is, the cone solver begins at its own."""
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, but is {self.max_iter!r}.")
+        check_at_least_one(self, "max_iter")
         began = time.perf_counter()
-        limit = self.max_iter if control.max_iter is None else control.max_iter
+        limit = iteration_limit(self.max_iter, control, MOST)
         margins = problem.margins()
         margins -= margins[np.arange(problem.n), problem.y][:, None]
         with blas_threads(control.n_jobs or 1):

@@ -13,6 +13,7 @@ from sparsvm.problem import Problem
 from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best
+from sparsvm.solvers.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.simplex_qp import simplex_qp
 from sparsvm.solvers.threads import blas_threads
@@ -70,10 +71,9 @@ class CuttingPlane(Solver):
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Add cuts until ``control.tol`` is certified; the first one is taken at ``start``."""
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, but is {self.max_iter!r}.")
+        check_at_least_one(self, "max_iter")
         began = time.perf_counter()
-        limit = self.max_iter if control.max_iter is None else control.max_iter
+        limit = iteration_limit(self.max_iter, control)
         rounds = 0
         with blas_threads(control.n_jobs or 1):
             cuts = _Cuts(problem, start)

@@ -14,7 +14,7 @@ from sparsvm.losses import Floats, Logistic
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver
-from sparsvm.solvers.options import check_at_least_one
+from sparsvm.solvers.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.progress import Callback, progress
 
 # Relative gap of convex problems that are to be exact. What they leave must not pass for descent,
@@ -24,6 +24,8 @@ INNER_TOL = 2e-7
 TRACE = 1e-10
 # Starts besides the one at alpha itself come from alpha times and divided by powers of this.
 SPREAD = 4.0
+# The last of these start from 1e30 times alpha.
+MOST_STARTS = 100
 
 
 class DCA(Solver):
@@ -51,7 +53,7 @@ class DCA(Solver):
     ----------
     starts : int, default=1
         Number of convex solutions to start from, at alpha, alpha / 4, 4 alpha, alpha / 16 and so
-        on. The least objective wins; among equals the first.
+        on; at most 100. The least objective wins; among equals the first.
     solver : str or Solver, default="auto"
         Solves the convex problems.
     max_iter : int, default=100
@@ -93,9 +95,11 @@ class DCA(Solver):
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Descend from ``start``, or from the convex solutions, to the best critical point."""
         check_at_least_one(self, "starts", "max_iter")
+        if self.starts > MOST_STARTS:
+            raise ValueError(f"starts must be at most {MOST_STARTS}, but is {self.starts!r}.")
         began = time.perf_counter()
         report = progress(self.name, control)
-        limit = self.max_iter if control.max_iter is None else control.max_iter
+        limit = iteration_limit(self.max_iter, control)
         best: _Run | None = None
         for first in self._starting_points(problem, start, control):
             run = _Run(self.solver, problem, control, began, report)

@@ -8,11 +8,12 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.losses import Hinge
+from sparsvm.parameters import number
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.native import undivided_arguments
-from sparsvm.solvers.options import check_at_least_one, check_choice
+from sparsvm.solvers.options import check_at_least_one, check_choice, iteration_limit
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 from sparsvm.solvers.watch import Watch
@@ -82,7 +83,7 @@ class FBPD(Solver):
         check_options(self)
         means = self.stopping == "gap"
         watch = Watch(problem, progress(self.name, control), anyway=not means)
-        limit = self.max_iter if control.max_iter is None else control.max_iter
+        limit = iteration_limit(self.max_iter, control)
         change = control.tol if self.stopping == "change" else -1.0
         with blas_threads(control.n_jobs or 1):
             method = self._method(problem)
@@ -124,7 +125,7 @@ class FBPD(Solver):
 def check_options(solver: Any) -> None:
     """Refuse options of this solver, or of those of a hinge budget, that mean nothing."""
     check_choice("stopping", solver.stopping, STOPPING)
-    if solver.ratio is not None and not 0.0 < solver.ratio < np.inf:
+    if solver.ratio is not None and not 0.0 < number(solver.ratio) < np.inf:
         raise ValueError(f"ratio must be positive and finite or None, but is {solver.ratio!r}.")
     check_at_least_one(solver, "check_every", "max_iter")
 
@@ -145,6 +146,7 @@ def step_sizes(problem: Problem, ratio: float | None = None) -> tuple[float, flo
         primal = (margin if margin > 0.0 else 1.0) * np.sqrt(problem.n) / norm
         # Thirty times that: most samples end with little dual off their true class.
         ratio = 30.0 * float(primal**2 / np.sum(problem.mass**2))
+    ratio = float(ratio)
     if problem.n_classes == 2:
         norm /= np.sqrt(2.0)
     return float(np.sqrt(ratio) / norm), float(1.0 / (np.sqrt(ratio) * norm))

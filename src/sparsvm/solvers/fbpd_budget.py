@@ -17,6 +17,7 @@ from sparsvm.solvers.fbpd import check_options
 from sparsvm.solvers.frontier import Point, on_budget
 from sparsvm.solvers.frontier_ends import alpha_of_zeros, refuse_if_infeasible, zero_point
 from sparsvm.solvers.native import penalty_arguments
+from sparsvm.solvers.options import iteration_limit
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.registry import resolve
 from sparsvm.solvers.threads import blas_threads
@@ -55,7 +56,7 @@ class _FBPDBudget(Parameterised):
             Where it did not get within the budget because no model is.
         """
         check_options(self)
-        limit = self.max_iter if control.max_iter is None else control.max_iter
+        limit = iteration_limit(self.max_iter, control)
 
         def exact(other: Problem, begin: Start | None, tol: float) -> Solution:
             options = Control(tol=tol, n_jobs=control.n_jobs)
@@ -99,7 +100,7 @@ class _FBPDBudget(Parameterised):
         """Return the native method, with steps for multipliers of the size ``p / alpha``."""
         data = problem.regularised
         design: Any = data.design
-        ratio = default_ratio(problem, alpha) if self.ratio is None else self.ratio
+        ratio = default_ratio(problem, alpha) if self.ratio is None else float(self.ratio)
         return _core.FbpdBudget(
             **penalty_arguments(data.penalty),
             design=design,

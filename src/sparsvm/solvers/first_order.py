@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sparsvm import _core
+from sparsvm.parameters import number
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.options import check_at_least_one, check_choice, check_positive
+from sparsvm.solvers.options import MOST, check_at_least_one, check_choice, check_positive
 from sparsvm.solvers.smooth_reference import (
     drive,
     gradient_constant,
@@ -117,7 +119,7 @@ class FISTA(FirstOrderSolver):
             method="fista",
             line_search=search,
             L=first_curvature(problem) if search else constant,
-            eta=self.eta,
+            eta=float(self.eta),
             largest=constant,
         )
 
@@ -170,8 +172,8 @@ class ForwardBackward(FirstOrderSolver):
             native,
             method="forward_backward",
             line_search=search,
-            L=first_curvature(problem) if search else constant / self.gamma,
-            eta=self.eta,
+            L=first_curvature(problem) if search else constant / float(self.gamma),
+            eta=float(self.eta),
             largest=constant,
         )
 
@@ -227,21 +229,24 @@ class SpaRSA(FirstOrderSolver):
         check_positive("eta", self.eta, above=1.0)
         check_positive("sigma", self.sigma, below=1.0)
         check_positive("alpha_min", self.alpha_min)
-        check_positive("alpha_max", self.alpha_max, above=self.alpha_min)
-        if self.M < 0:
+        check_positive("alpha_max", self.alpha_max, above=number(self.alpha_min))
+        if not isinstance(self.M, numbers.Integral):
+            raise ValueError(f"M must be an integer, not negative, but is {self.M!r}.")
+        if int(self.M) < 0:
             raise ValueError(f"M must not be negative, but is {self.M!r}.")
 
     def _method(self, problem: Problem) -> Any:
+        smallest, largest = float(self.alpha_min), float(self.alpha_max)
         return _core.FirstOrder(
             native_problem(problem),
             method="sparsa",
             line_search=True,
-            L=float(np.clip(first_curvature(problem), self.alpha_min, self.alpha_max)),
-            eta=self.eta,
-            memory=self.M,
-            sigma=self.sigma,
-            smallest=self.alpha_min,
-            largest=self.alpha_max,
+            L=float(np.clip(first_curvature(problem), smallest, largest)),
+            eta=float(self.eta),
+            memory=min(int(self.M), MOST),
+            sigma=float(self.sigma),
+            smallest=smallest,
+            largest=largest,
         )
 
 

@@ -79,7 +79,7 @@ class FOBOS(Solver):
         )
 
     def _method(self, problem: Problem, random: np.random.RandomState) -> Any:
-        eta0 = choose_step(problem, random) if self.eta0 is None else self.eta0
+        eta0 = choose_step(problem, random) if self.eta0 is None else float(self.eta0)
         everyone = np.arange(problem.n, dtype=np.int64)
         return _native(problem, everyone, eta0, int(random.randint(2**31 - 1)))
 

@@ -16,6 +16,7 @@ from sparsvm.problem import Problem
 from sparsvm.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver, ran_off, settled
 from sparsvm.solvers.native import divided_masses, penalty_arguments
+from sparsvm.solvers.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 
@@ -151,7 +152,8 @@ class InteriorPoint(Solver):
         return None
 
     def _limit(self, control: Control) -> int:
-        return self.max_iter if control.max_iter is None else control.max_iter
+        check_at_least_one(self, "max_iter")
+        return iteration_limit(self.max_iter, control, MOST)
 
     def _run(
         self, problem: Problem, trial: _Trial, control: Control, residual: float = 0.0

@@ -15,6 +15,7 @@ from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best, on_simplices
 from sparsvm.solvers.native import native_arguments
+from sparsvm.solvers.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.progress import Callback, progress
 from sparsvm.solvers.sdca import SDCA
 from sparsvm.solvers.threads import blas_threads
@@ -89,11 +90,11 @@ class Newton(Solver):
         """Solve to ``control.tol`` from ``start``, or from one that sdca prepares."""
         self._check_options()
         began = time.perf_counter()
-        limit = self.max_iter if control.max_iter is None else control.max_iter
+        limit = iteration_limit(self.max_iter, control)
         with blas_threads(control.n_jobs or 1):
             if start is None:
                 start = _prepared(problem, control)
-            run = _Run(problem, start, self.direct, progress(self.name, control))
+            run = _Run(problem, start, min(int(self.direct), MOST), progress(self.name, control))
             run.best.record(0)
             while run.steps < limit and not run.best.within(control.tol) and not run.stalled:
                 run.advance(control.tol, limit)
@@ -112,9 +113,7 @@ class Newton(Solver):
             )
 
     def _check_options(self) -> None:
-        for name in ("direct", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)!r}.")
+        check_at_least_one(self, "direct", "max_iter")
 
 
 def _prepared(problem: Problem, control: Control) -> Start:

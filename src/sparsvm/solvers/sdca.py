@@ -16,6 +16,7 @@ from sparsvm.solution import Certificate, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.best import Best, on_simplices
 from sparsvm.solvers.native import native_arguments
+from sparsvm.solvers.options import MOST, check_at_least_one, check_positive, iteration_limit
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 
@@ -91,7 +92,7 @@ class SDCA(Solver):
         """Sweep from ``start`` (without one from an even spread of the dual) to ``control.tol``."""
         self._check_options()
         began = time.perf_counter()
-        limit = self.max_iter if control.max_iter is None else control.max_iter
+        limit = iteration_limit(self.max_iter, control)
         with blas_threads(control.n_jobs or 1):
             method = self._method(problem, control)
             _set_start(method, problem, start)
@@ -148,19 +149,15 @@ class SDCA(Solver):
         return False
 
     def _check_options(self) -> None:
-        if self.relaxation is not None and not 0.0 < self.relaxation < 2.0:
-            raise ValueError(
-                f"relaxation must lie strictly between 0 and 2, but is {self.relaxation!r}."
-            )
-        for name in ("sweeps", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)!r}.")
+        if self.relaxation is not None:
+            check_positive("relaxation", self.relaxation, below=2.0)
+        check_at_least_one(self, "sweeps", "max_iter")
 
     def _method(self, problem: Problem, control: Control) -> Any:
         return _core.Sdca(
             **native_arguments(problem),
-            relaxation=1.0 if self.relaxation is None else self.relaxation,
-            sweeps=self.sweeps,
+            relaxation=1.0 if self.relaxation is None else float(self.relaxation),
+            sweeps=min(int(self.sweeps), MOST),
             callback=_scaled(progress(self.name, control), problem.alpha),
         )
 

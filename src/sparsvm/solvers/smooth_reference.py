@@ -12,6 +12,7 @@ from sparsvm.losses import SmoothLoss
 from sparsvm.problem import Problem
 from sparsvm.solution import Control, Solution, Start
 from sparsvm.solvers.native import undivided_arguments
+from sparsvm.solvers.options import iteration_limit
 from sparsvm.solvers.progress import progress
 from sparsvm.solvers.threads import blas_threads
 from sparsvm.solvers.watch import Watch
@@ -71,7 +72,7 @@ def drive(
     whatever its own rule says; otherwise the method's own rule, with the tolerance, decides.
     """
     watch = Watch(problem, progress(name, control), anyway=stopping != "gap")
-    limit = max_iter if control.max_iter is None else control.max_iter
+    limit = iteration_limit(max_iter, control)
     own_rule = -1.0 if stopping == "gap" else control.tol
     with blas_threads(control.n_jobs or 1):
         method = make(problem)

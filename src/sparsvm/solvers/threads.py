@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import threading
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from typing import Any
 
 import joblib
 from threadpoolctl import ThreadpoolController
+
+from sparsvm.solvers.options import MOST
 
 
 class _BlasLimit:
@@ -107,13 +110,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_limit.after_fork)
 
 
-def thread_count(n_jobs: int | None) -> int:
+def thread_count(n_jobs: Any) -> int:
     """Return the number of threads that ``n_jobs`` means: None is one, -1 all processors."""
     if n_jobs is None:
         return 1
+    if not isinstance(n_jobs, numbers.Integral) or int(n_jobs) > MOST:
+        raise ValueError(
+            f"n_jobs must be None or an integer of at most {MOST}, but is {n_jobs!r}; use -1 for "
+            "all processors."
+        )
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all processors.")
-    return int(joblib.effective_n_jobs(n_jobs))
+    return int(joblib.effective_n_jobs(int(n_jobs)))
 
 
 @contextmanager
