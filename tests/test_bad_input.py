@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
@@ -207,6 +208,12 @@ PARAMETERS = {
     "groups_scalar": ({"penalty": GroupL2(groups=np.array(2))}, "groups must be None, a block"),
     "groups_unordered": ({"penalty": GroupL2(groups={0, 1, 2, 3})}, "groups must be None, a block"),
     "groups_missing": ({"penalty": GroupL2(groups=[0, 0, np.nan, 1])}, "that of feature 2 is nan"),
+    "groups_none": ({"penalty": GroupL2(groups=["a", None, "b", "b"])}, "of feature 1 is None"),
+    "groups_null": (
+        {"penalty": GroupL2(groups=pl.Series(["a", "b", None, "b"]))},
+        "of feature 2 is None",
+    ),
+    "groups_na": ({"penalty": GroupL2(groups=[0, 1, 1, pd.NA])}, "of feature 3 is <NA>"),
     "groups_lists": ({"penalty": GroupL2(groups=[[0], [1], [2], [3]])}, "of feature 0 is .0."),
     "weights_text": ({"penalty": L1(weights=list("abcd"))}, "an array of numbers or 'scale'; got"),
     "weights_complex": ({"penalty": L1(weights=np.ones(4) * 1j)}, "an array of numbers or 'scale'"),

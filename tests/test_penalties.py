@@ -256,7 +256,7 @@ def test_groups_of_consecutive_features_may_end_in_a_shorter_one():
         (["b", "a", "b", "c"], [1, 0, 1, 2]),
         (np.array([30, 10, 30, 20]), [2, 0, 2, 1]),
         ([("x", 1), ("x", 0), ("x", 1), ("y", 0)], [1, 0, 1, 2]),
-        (["b", 7, "b", None], [0, 1, 0, 2]),
+        (["b", 7, "b", ("x", 1)], [0, 1, 0, 2]),
     ],
 )
 def test_any_hashable_labels_make_groups(labels, numbers):

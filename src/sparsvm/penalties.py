@@ -388,9 +388,9 @@ def _group_numbers(groups: Any, d: int) -> tuple[NDArray[np.int32], int]:
 
 
 def _is_label(label: Any) -> bool:
-    """Whether it can be compared, and is not a missing value, which differs from itself."""
+    """Whether it can be compared, and is not missing: neither None nor other than itself."""
     try:
-        return bool(label == label) and hash(label) is not None
+        return label is not None and bool(label == label) and hash(label) is not None
     except (TypeError, ValueError):
         return False
 
