@@ -577,6 +577,22 @@ def test_frames_go_in_by_name(iris, library):
     assert model.decision_function(narrow).dtype == np.float64
 
 
+@pytest.mark.parametrize("types", ["Float32", {"b": "Float32", "c": "Float32"}])
+def test_nullable_frames_of_float32_give_float32(iris, types):
+    X, y = iris
+    frame = pd.DataFrame(X.astype(np.float32), columns=list("abcd"))
+    found, expected = SparseSVC().fit(frame.astype(types), y), SparseSVC().fit(frame, y)
+    assert found.coef_.dtype == np.float32
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert found.decision_function(frame.astype(types)).dtype == np.float32
+    wide = frame.astype({"a": "Float64"})
+    assert SparseSVC().fit(wide, y).coef_.dtype == np.float64
+    frame = frame.astype(types)
+    frame.loc[3, "b"] = pd.NA
+    with pytest.raises(ValueError, match="contains NaN"):
+        SparseSVC().fit(frame, y)
+
+
 def test_grid_search_reaches_into_penalties_and_losses(iris):
     X, y = iris
     grid = {

@@ -27,6 +27,10 @@ _READ: dict[str, Any] = {
 }
 
 
+# What polars and pandas (its own type, NumPy's and Arrow's) call float32.
+_NARROW = ("Float32", "float32", "float[pyarrow]")
+
+
 class Within(Interval):
     """An interval whose ends a number of the user's type, such as float32, need not hold."""
 
@@ -92,9 +96,15 @@ def _validated(estimator: Any, X: Any, **options: Any) -> Any:
 
 
 def _is_narrow_frame(X: Any) -> bool:
-    """Whether X is a frame of float32 whose types are not NumPy's, as those of polars."""
-    types = getattr(X, "dtypes", None)
-    return isinstance(types, list) and bool(types) and all(str(t) == "Float32" for t in types)
+    """Whether X is a frame of float32, by types that need not be NumPy's.
+
+    polars has a list of its own types, pandas a series in which those that know missing values
+    are not NumPy's either.
+    """
+    types: Any = getattr(X, "dtypes", None)
+    if hasattr(types, "tolist"):
+        types = types.tolist()
+    return isinstance(types, list) and bool(types) and all(str(t) in _NARROW for t in types)
 
 
 def _tidy(X: Any) -> Any:
