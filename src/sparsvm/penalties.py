@@ -359,7 +359,7 @@ def _group_numbers(groups: Any, d: int) -> tuple[NDArray[np.int32], int]:
     if isinstance(groups, numbers.Integral) and not isinstance(groups, bool):
         if groups < 1:
             raise ValueError(f"A block size must be at least 1; got groups={groups!r}.")
-        size = min(int(groups), d)
+        size = min(int(groups), max(d, 1))
         return (np.arange(d) // size).astype(np.int32), -(-d // size)
     in_order = hasattr(groups, "__len__") and getattr(groups, "ndim", 1) == 1
     if isinstance(groups, (str, bytes, set, frozenset, dict)) or not in_order:
