@@ -249,7 +249,7 @@ def test_a_block_larger_than_all_features_is_one_group():
         np.testing.assert_array_equal(found.coef_, expected.coef_)
 
 
-@pytest.mark.filterwarnings("ignore:Every weight is zero")
+@pytest.mark.filterwarnings("ignore:Every weight is zero", "ignore:.*relative duality gap of")
 @pytest.mark.parametrize("weights", [[0.0, 1e-50, 1.0, 1.0], [1e-50] * 4, [1e50] * 4])
 def test_weights_at_their_limits_and_zeros_are_taken(weights):
     model = SparseSVC(penalty=L1(weights=weights), alpha=0.05).fit(X, Y)
