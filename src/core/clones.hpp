@@ -32,12 +32,12 @@
 #else  // which cannot ask a machine for its level
 #define SPARSVM_CLONED __attribute__((target_clones("avx2", "default")))
 #endif
-#if !defined(SPARSVM_PLAIN_PACKS) && !defined(__SANITIZE_ADDRESS__)
+#if !defined(SPARSVM_PLAIN_PACKS)
 // For code of its own on machines with registers of four or of eight doubles: call it only if has_four() or
 // has_eight(). It may round products and sums once, as BLAS does, and is then no longer the same to the
-// last bit. Sanitized, it takes minutes to compile.
+// last bit. Sanitized, that for eight takes many minutes to compile; most of it is the same code.
 #define SPARSVM_FOUR __attribute__((target("avx2,fma,bmi2")))
-#if __GNUC__ >= 12
+#if __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__)
 #define SPARSVM_EIGHT __attribute__((target("arch=x86-64-v4")))
 #endif
 #endif
