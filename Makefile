@@ -48,10 +48,11 @@ $(VENV)/.demo-installed: $(SOURCES) | check-tools
 
 # The sanitizers' run-time libraries come before Python itself, and the C++ library with them, since
 # ASan looks up the function that throws exceptions when it starts. Python never frees everything,
-# so leaks are not looked for.
+# so leaks are not looked for. Fresh memory is filled with NaN, so that numbers made of what nobody has
+# written are seen.
 sanitize: $(SANITIZED)/venv/.installed
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	ASAN_OPTIONS=detect_leaks=0:max_malloc_fill_size=1073741824:malloc_fill_byte=255 UBSAN_OPTIONS=print_stacktrace=1 \
 	$(SANITIZED)/venv/bin/python -m pytest -n $(WORKERS) -m "native and not slow" tests
 
 $(SANITIZED)/venv/.installed: $(SOURCES) | check-tools

@@ -24,7 +24,7 @@ struct Listed {
 /// Whether there is sum_listed() on this machine.
 bool lists();
 
-/// sums = Yᵀ·rows for the first 8·units samples; entry k of sample l of block b of Y is at
+/// sums += Yᵀ·rows for the first 8·units samples; entry k of sample l of block b of Y is at
 /// dual[(b * outputs + k) * lanes + l]. Y is added to `along` too if that is not null.
 void sum_listed(const Listed& to, const double* dual, std::int64_t outputs, std::int64_t units,
                 double* along);

@@ -128,7 +128,10 @@ fused::Pass FusedRows::all(std::int64_t active, double* dual) {
 }
 
 void FusedRows::clear_sums() {
-  if (listed_.rows) return;  // there they are not added to
+  if (listed_.rows) {
+    std::fill(listed_.sums, listed_.sums + outputs_ * listed_.length, 0.0);
+    return;
+  }
   std::fill(partial_.data(), partial_.data() + fused::width * features_ * outputs_, 0.0);
   std::fill(totals_.data(), totals_.data() + fused::width * outputs_, 0.0);
 }
@@ -145,15 +148,22 @@ void FusedRows::add_up_sums(double* gradient, double* sums) {
 }
 
 void FusedRows::pass(bool project, std::int64_t active, double* dual, double* along) {
-  for (std::int64_t first = 0; first < moving_; first += at_once_ * lanes) {
-    const std::int64_t count = std::min(at_once_ * lanes, moving_ - first);
-    if (!keeps_X()) gather(first, std::min(count, samples_ - first));
+  // What is listed, class by class, should still lie in the second cache.
+  const std::int64_t blocks =
+      listed_.rows ? std::max<std::int64_t>(1, most_listed / (lanes * outputs_)) : at_once_;
+  for (std::int64_t first = 0; first < moving_; first += blocks * lanes) {
+    const std::int64_t count = std::min(blocks * lanes, moving_ - first), at = first * outputs_;
     fused::Pass a = fused::at_block(all(active, dual), first / lanes);
-    a.X = X_.data();
+    if (!keeps_X()) {
+      gather(first, std::min(count, samples_ - first));
+      a.X = X_.data();
+    }
     fused::some_blocks(a, count, project);
-  }
-  if (listed_.rows) {
-    fused::sum_listed(listed_, dual, outputs_, (moving_ + 7) / fused::width, along);
+    if (!listed_.rows) continue;
+    fused::Listed here = listed_;
+    here.rows += first * listed_.length;
+    fused::sum_listed(here, dual + at, outputs_, (count + 7) / fused::width,
+                      along ? along + at : nullptr);
   }
 }
 

@@ -44,6 +44,9 @@ class FusedRows {
   /// gathered in every pass, since a copy would be more than the design itself may keep.
   static constexpr std::int64_t most_entries = 1 << 19;
 
+  /// Entries of Y that are listed at a time.
+  static constexpr std::int64_t most_listed = 1 << 15;
+
   static bool suits(const Design& X, std::int64_t outputs);
 
   /// `margins` and `own`, the mass on the true class, are n x outputs. One output stands for two

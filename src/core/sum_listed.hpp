@@ -15,7 +15,7 @@ namespace {
 
 using fused::Listed;
 
-/// sums = Σ over the list of entry · row, of `packs` packs of columns from `rows` on.
+/// sums += Σ over the list of entry · row, of `packs` packs of columns from `rows` on.
 template <typename V, int packs>
 SPARSVM_TARGET void sum_rows(const Listed& to, const double* rows, const double* dual,
                              std::int64_t block, std::int64_t count, double* sums) {
@@ -37,7 +37,7 @@ SPARSVM_TARGET void sum_rows(const Listed& to, const double* rows, const double*
   for (; e < count; ++e) add(e, sum[0]);
   for (int p = 0; p < packs; ++p) {
     for (int t = 1; t < turns; ++t) sum[0][p] = sum[0][p] + sum[t][p];
-    store(sums + width * p, sum[0][p]);
+    store(sums + width * p, load<V>(sums + width * p) + sum[0][p]);
   }
 }
 
@@ -48,6 +48,7 @@ SPARSVM_TARGET void sum_listed(const Listed& to, const double* dual, std::int64_
   const std::int64_t block = outputs * Listed::lanes;
   for (std::int64_t k = 0; k < outputs; ++k, dual += Listed::lanes) {
     const std::int64_t count = list(to, dual, outputs, units);
+    if (count == 0) continue;
     if (along) {
       for (std::int64_t e = 0; e < count; ++e) {
         const std::int64_t at = (to.places[e] >> 5) * block + (to.places[e] & 31);

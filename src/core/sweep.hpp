@@ -166,8 +166,10 @@ struct CompressedRows {
     }
     if (held > 2) {
       add_entries<4>(x, w, first, v, start);
-    } else if (held > 0 || first) {
+    } else if (held > 0) {
       add_entries<2>(x, w, first, v, start);
+    } else if (first) {  // and perhaps there are no weights at all
+      add_entries<0>(x, w, first, v, start);
     }
   }
 
