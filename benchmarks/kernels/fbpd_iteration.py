@@ -4,10 +4,10 @@ Prints, for designs of several shapes, the time of one iteration divided by the 
 products alone, measured in turns within one thread: the products X W and Xᵀ Y of NumPy (BLAS) or
 SciPy (sparse), less what Python takes to call them, and, behind a slash, those of this package, on
 the same state and buffers. Times are of the processor, the shortest over the turns, since whatever
-else the machine does only ever adds to it. The aim is a ratio of at most 1.3 where the design has
-ten non-zeros per feature. ``--data`` takes the real data sets in the folder that the environment
-variable SPARSVM_DATA names, ``--grid`` goes through sizes systematically, with l1. Where the aim is
-missed is in ``results/kernels.md``.
+else the machine does only ever adds to it. The aim is at most 1.3 of NumPy's and SciPy's products
+where the design has ten non-zeros per feature. ``--data`` takes the real data sets in the folder
+that the environment variable SPARSVM_DATA names, ``--grid`` goes through sizes systematically, with
+l1. Results are in ``results/kernels.md``.
 
     python benchmarks/kernels/fbpd_iteration.py [--data | --grid]
 """
