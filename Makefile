@@ -34,7 +34,7 @@ lint: $(VENV)/.installed
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/core/*.hpp src/core/*.cpp
+	find src/core -name "*.[hc]pp" | xargs $(BIN)/clang-format -i
 
 $(VENV)/.installed: $(SOURCES) | check-tools
 	$(PYTHON) -m venv $(VENV)

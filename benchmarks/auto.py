@@ -23,11 +23,11 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler
 
-from sparsvm.design import make_design
+from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge
 from sparsvm.penalties import as_penalty
-from sparsvm.problem import Problem
-from sparsvm.solution import Control
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import as_solver
 
 SOLVERS = ("interior_point", "sdca", "newton")

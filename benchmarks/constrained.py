@@ -21,11 +21,11 @@ import numpy as np
 from exact_hinge.benchmark_utils.cases import CASES
 from threadpoolctl import threadpool_limits
 
-from sparsvm.constrained import ConstrainedProblem
-from sparsvm.solution import Control
-from sparsvm.solvers import BudgetSearch, FBPDEpigraph, FBPDLinear
-from sparsvm.solvers.fbpd_budget import default_ratio
-from sparsvm.solvers.frontier_ends import zero_point
+from sparsvm.budget import BudgetSearch, FBPDEpigraph, FBPDLinear
+from sparsvm.budget.fbpd_budget import default_ratio
+from sparsvm.budget.frontier_ends import zero_point
+from sparsvm.budget.problem import ConstrainedProblem
+from sparsvm.problem.solution import Control
 
 PROBLEMS = [
     f"{data}_{penalty}_1"

@@ -24,7 +24,7 @@ from exact_hinge.benchmark_utils.cases import load, make_problem
 from threadpoolctl import threadpool_limits
 
 from sparsvm.penalties import L1, GroupL2, GroupLinf
-from sparsvm.solution import Control
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import InteriorPoint
 
 BLOCK, LAM, TOL = 5, 0.1, 1e-6

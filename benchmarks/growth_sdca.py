@@ -32,7 +32,7 @@ from sklearn.base import clone
 
 from sparsvm import SparseSVC
 from sparsvm.penalties import L1, L2, GroupL2
-from sparsvm.solution import Control
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import SDCA
 
 clock = time.process_time

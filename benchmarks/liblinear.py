@@ -23,7 +23,7 @@ from exact_hinge.benchmark_utils.cases import load, make_problem
 from sklearn.svm import LinearSVC
 
 from sparsvm.penalties import L2
-from sparsvm.solution import Control
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import SDCA
 
 clock = time.process_time

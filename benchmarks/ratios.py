@@ -42,7 +42,7 @@ from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
 from exact_hinge.benchmark_utils.programs import programs_for
 from threadpoolctl import threadpool_limits
 
-from sparsvm.solution import Control
+from sparsvm.problem.solution import Control
 from sparsvm.solvers.registry import resolve
 
 # Limits lie a little beyond the ratio asked for, so that a baseline at the ratio is seen to end.

@@ -32,8 +32,8 @@ import hinge_cases
 import problems
 from reference import oracles
 from sparsvm.losses import Hinge
-from sparsvm.problem import Problem
-from sparsvm.solution import Control, Solution
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control, Solution
 from sparsvm.solvers import resolve
 
 TOL = 1e-6

@@ -20,11 +20,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 
-from sparsvm.design import make_design
+from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge, Loss, Ramp
 from sparsvm.penalties import L0, L1, L2, CappedL1, Penalty
-from sparsvm.problem import Problem
-from sparsvm.solution import Control, Solution, Start
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers import DCA, InteriorPoint
 
 LAMBDAS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)

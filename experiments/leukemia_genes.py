@@ -35,7 +35,7 @@ from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
 
 from sparsvm import SparseSVC, SparseSVCCV, svm_path
 from sparsvm.datasets import load_leukemia
-from sparsvm.path import read_problem
+from sparsvm.path.svm_path import read_problem
 from sparsvm.penalties import L1, GroupL2, GroupLinf
 
 BLOCKS = {"groups": 5, "per_class": True}

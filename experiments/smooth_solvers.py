@@ -18,14 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
+from sparsvm.data.design import make_design
 from sparsvm.datasets import load_20newsgroups, load_mnist
-from sparsvm.design import make_design
 from sparsvm.losses import SquaredHinge
 from sparsvm.penalties import GroupL2
-from sparsvm.problem import Problem
-from sparsvm.solution import Control
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import BCD, FISTA, FOBOS, SpaRSA, as_solver
-from sparsvm.solvers.fobos import choose_step
+from sparsvm.solvers.papers.fobos import choose_step
 
 TARGETS = (1e-1, 1e-2, 1e-3)
 

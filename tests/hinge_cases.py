@@ -17,11 +17,11 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 import problems
 from reference import certificate as naive
 from reference import oracles
+from sparsvm.data.design import make_design
 from sparsvm.datasets import load_leukemia
-from sparsvm.design import make_design
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, L2, ElasticNet, GroupL2, GroupLinf, SparseGroup
-from sparsvm.problem import Problem
+from sparsvm.problem.problem import Problem
 
 STORAGES = {
     "C": np.ascontiguousarray,

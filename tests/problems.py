@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.sparse as sp
 
-from sparsvm.design import make_design
+from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.penalties import L1, L2, ElasticNet, GroupL2, GroupLinf, SparseGroup
-from sparsvm.problem import Problem
+from sparsvm.problem.problem import Problem
 
 SMOOTH_LOSSES = ("squared_hinge", "logistic", "ovr_squared_hinge")
 PENALTIES = ("l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group")

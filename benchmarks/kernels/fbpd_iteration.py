@@ -22,10 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 from real_data import data_sets
 
-from sparsvm.design import make_design
+from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge
 from sparsvm.penalties import as_penalty
-from sparsvm.problem import Problem
+from sparsvm.problem.problem import Problem
 from sparsvm.solvers import FBPD, blas_threads
 
 # name, samples, features, classes, share of non-zeros (None: dense), scalar

@@ -31,12 +31,12 @@ from functools import cache
 import numpy as np
 import scipy.sparse as sp
 
+from sparsvm.data.design import make_design
 from sparsvm.datasets import load_20newsgroups, load_mnist
-from sparsvm.design import make_design
 from sparsvm.losses import as_loss
 from sparsvm.penalties import L1, GroupL2
-from sparsvm.problem import Problem
-from sparsvm.solution import Control
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import BlockNewton
 
 TARGETS = (1e-3, 1e-6)

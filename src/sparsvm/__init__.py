@@ -3,7 +3,7 @@
 from sparsvm import losses, penalties, solvers
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.cv import SparseSVCCV
-from sparsvm.path import alpha_max, svm_path
+from sparsvm.path.svm_path import alpha_max, svm_path
 
 __version__ = "0.1.0"
 __all__ = [

@@ -8,11 +8,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from sparsvm.datasets import data_file, load_20newsgroups, load_arcene, load_leukemia, load_mnist
-from sparsvm.design import make_design
+from sparsvm.data.design import make_design
+from sparsvm.datasets import (
+    data_file,
+    load_20newsgroups,
+    load_arcene,
+    load_leukemia,
+    load_mnist,
+)
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, GroupL2, GroupLinf, Penalty
-from sparsvm.problem import Problem
+from sparsvm.problem.problem import Problem
 
 
 @dataclass(frozen=True)

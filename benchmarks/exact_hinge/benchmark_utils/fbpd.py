@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from sparsvm.solvers.fbpd import FBPD, _look
-from sparsvm.solvers.watch import Watch
+from sparsvm.solvers.papers.fbpd import FBPD, _look
+from sparsvm.solvers.run.incumbent import Watch
 
 # tau / sigma in the scaling of the paper, whose objective is penalty + lambda * sum of hinges.
 GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2)

@@ -5,7 +5,7 @@ from typing import ClassVar
 from benchmark_utils.criterion import Certified
 from benchopt import BaseSolver
 
-from sparsvm.solution import Control
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import as_solver
 
 

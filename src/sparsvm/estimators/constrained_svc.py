@@ -12,20 +12,25 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsvm.constrained import FEASIBLE, ConstrainedProblem, ConstrainedSolution
-from sparsvm.estimators.advice import remedy
-from sparsvm.estimators.inputs import Within
-from sparsvm.estimators.penalised import PenalisedClassifier, default_alpha, regularised_problem
-from sparsvm.estimators.presenting import FLOAT32_TOL, as_type, centred, tolerance
-from sparsvm.estimators.training import TrainingSet, unchanged_on_error
-from sparsvm.losses import Floats, Hinge, Loss, as_loss
+from sparsvm._typing import Floats
+from sparsvm.budget.problem import FEASIBLE, ConstrainedProblem, ConstrainedSolution
+from sparsvm.budget.registry import as_constrained_solver
+from sparsvm.budget.search import BudgetSearch
+from sparsvm.data.inputs import Within
+from sparsvm.data.training_set import TrainingSet, unchanged_on_error
+from sparsvm.estimators.finalise import FLOAT32_TOL, as_type, centred, tolerance
+from sparsvm.estimators.fit_warnings import remedy
+from sparsvm.estimators.penalised import (
+    PenalisedClassifier,
+    default_alpha,
+    regularised_problem,
+)
+from sparsvm.losses import Hinge, Loss, as_loss
 from sparsvm.parameters import LARGEST
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
-from sparsvm.problem import Problem
-from sparsvm.solution import Control, Start
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import blas_threads, resolve
-from sparsvm.solvers.budget_search import BudgetSearch
-from sparsvm.solvers.constrained import as_constrained_solver
 
 
 class ConstrainedSparseSVC(PenalisedClassifier):

@@ -20,25 +20,24 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
-from sparsvm.estimators.cv_folds import Fold, FoldResult, run_fold
-from sparsvm.estimators.cv_progress import reporting
-from sparsvm.estimators.cv_rules import one_error_rule, takes_weights
-from sparsvm.estimators.inputs import (
+from sparsvm._typing import Floats
+from sparsvm.data.inputs import (
     Within,
     read_per_sample,
     read_samples_and_labels,
     read_weights,
 )
+from sparsvm.data.training_set import unchanged_on_error
+from sparsvm.estimators.cv_folds import Fold, FoldResult, run_fold
+from sparsvm.estimators.cv_progress import reporting
+from sparsvm.estimators.cv_rules import one_error_rule, takes_weights
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.sparse_svc import SparseSVC
-from sparsvm.estimators.training import unchanged_on_error
-from sparsvm.largest_alpha import largest_alpha
 from sparsvm.losses import Loss, as_loss
-from sparsvm.path import checked_grid, grid_below, model_problem
+from sparsvm.path.alpha_max import largest_alpha
+from sparsvm.path.svm_path import checked_grid, grid_below, model_problem
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.solvers import thread_count
-
-Floats = npt.NDArray[np.float64]
 
 # sklearn.model_selection and sklearn.metrics are imported where they are used: loading them takes
 # as long as loading this whole package.

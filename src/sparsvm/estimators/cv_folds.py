@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsvm.estimators.inputs import TooFewClasses
+from sparsvm._typing import Floats
+from sparsvm.data.inputs import TooFewClasses
+from sparsvm.estimators.finalise import inner_tolerance, tolerance
 from sparsvm.estimators.linear import column_scores
-from sparsvm.estimators.presenting import inner_tolerance, tolerance
 from sparsvm.estimators.sparse_svc import SparseSVC
-from sparsvm.losses import Floats
-from sparsvm.path import first_steps, follow, model_problem
-from sparsvm.solution import Control
+from sparsvm.path.svm_path import first_steps, follow, model_problem
+from sparsvm.problem.solution import Control
 
 # The score of a class that the training part of a fold lacks: never the largest.
 _NEVER = 1e30

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsvm.losses import Floats
+from sparsvm._typing import Floats
 
 
 def one_error_rule(scores: Floats, best: int) -> int:

@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sparsvm.columns import columns_in_use
-from sparsvm.design import make_design
-from sparsvm.estimators.inputs import read_samples
-from sparsvm.rows import row_blocks
-from sparsvm.sparse_format import checked_coefficients, dense_coefficients
+from sparsvm.data.design import make_design
+from sparsvm.data.inputs import read_samples
+from sparsvm.numerics.columns import columns_in_use
+from sparsvm.numerics.rows import row_blocks
+from sparsvm.numerics.sparse_format import checked_coefficients, dense_coefficients
 
 # Scores at a time of sparse samples: half a megabyte.
 BLOCK = 2**16

@@ -12,15 +12,16 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from sparsvm.estimators.inputs import Within
+from sparsvm._typing import Floats
+from sparsvm.data.inputs import Within
+from sparsvm.data.training_set import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.estimators.linear import SparseLinearClassifier
-from sparsvm.estimators.training import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.hierarchical import HierarchicalSolution, as_hierarchical_solver
 from sparsvm.hierarchical.bounds import difference_norms, sample_hinges
-from sparsvm.losses import Floats, Hinge
+from sparsvm.losses import Hinge
 from sparsvm.penalties import L2
-from sparsvm.problem import Problem
-from sparsvm.solution import Control
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import blas_threads
 
 # float32 coefficients attain margins to about this share of themselves.

@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparsvm.columns import Columns
-from sparsvm.estimators.inputs import Within
+from sparsvm.data.inputs import Within
+from sparsvm.data.training_set import TrainingSet, read_training_set
+from sparsvm.estimators.finalise import inner_tolerance
 from sparsvm.estimators.linear import SparseLinearClassifier
-from sparsvm.estimators.presenting import inner_tolerance
-from sparsvm.estimators.training import TrainingSet, read_training_set
 from sparsvm.losses import Hinge, Logistic, Loss
+from sparsvm.numerics.columns import Columns
+from sparsvm.numerics.sparse_format import dense_coefficients
 from sparsvm.parameters import LARGEST
 from sparsvm.penalties import Penalty
-from sparsvm.problem import Problem, column_std
-from sparsvm.solution import Control, Start
+from sparsvm.problem.problem import Problem, column_std
+from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import thread_count
-from sparsvm.sparse_format import dense_coefficients
 
 
 class PenalisedClassifier(SparseLinearClassifier):

@@ -11,16 +11,20 @@ from scipy.special import log_softmax
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
-from sparsvm.estimators.advice import advise
-from sparsvm.estimators.inputs import Within
-from sparsvm.estimators.penalised import PenalisedClassifier, default_alpha, regularised_problem
-from sparsvm.estimators.presenting import presented, tolerance
-from sparsvm.estimators.training import TrainingSet, unchanged_on_error
+from sparsvm.data.inputs import Within
+from sparsvm.data.training_set import TrainingSet, unchanged_on_error
+from sparsvm.estimators.finalise import presented, tolerance
+from sparsvm.estimators.fit_warnings import advise
+from sparsvm.estimators.penalised import (
+    PenalisedClassifier,
+    default_alpha,
+    regularised_problem,
+)
 from sparsvm.losses import Logistic, Loss, as_loss
 from sparsvm.parameters import LARGEST
 from sparsvm.penalties import Penalty, as_penalty
-from sparsvm.problem import Problem
-from sparsvm.solution import Solution
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Solution
 from sparsvm.solvers import as_solver, blas_threads, resolve
 
 

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparsvm.balance import balance
-from sparsvm.losses import Floats
-from sparsvm.problem import Problem
+from sparsvm._typing import Floats
+from sparsvm.certificate.balance import balance
+from sparsvm.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

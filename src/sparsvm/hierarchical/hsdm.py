@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm import _core
+from sparsvm._typing import Floats
 from sparsvm.hierarchical.bounds import Proof, difference_norms, sample_hinges
 from sparsvm.hierarchical.reduction import MOST_VALUES
 from sparsvm.hierarchical.result import HierarchicalSolution
-from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised, number
-from sparsvm.problem import Problem
-from sparsvm.solution import Control, History
-from sparsvm.solvers.options import check_at_least_one
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control, History
+from sparsvm.solvers.run.options import check_at_least_one
 
 # Iterations before which nothing counts as settled.
 FEWEST = 1000

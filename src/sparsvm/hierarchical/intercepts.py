@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
+from sparsvm._typing import Floats
 from sparsvm.hierarchical.least_hinge import Face
-from sparsvm.losses import Floats
 
 
 def shortest_intercepts(lifted: Floats, face: Face, intercept: Floats) -> Floats:

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsvm.cone_program import solve_cone_program
-from sparsvm.hierarchical.reduction import Ints, ReducedSamples
+from sparsvm._typing import Floats, Ints
+from sparsvm.hierarchical.reduction import ReducedSamples
 from sparsvm.hierarchical.row_generation import RowGenerator, Rows
-from sparsvm.losses import Floats
+from sparsvm.numerics.cone_program import solve_cone_program
 
 # Rows are of order 1, so singular values below this count as zero.
 RANK_TOLERANCE = 1e-9

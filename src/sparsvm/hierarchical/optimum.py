@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sparsvm._typing import Floats
 from sparsvm.hierarchical.row_generation import Rows
-from sparsvm.losses import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparsvm.cone_program import Block, solve_cone_program
-from sparsvm.hierarchical.reduction import Ints
-from sparsvm.losses import Floats
+from sparsvm._typing import Floats, Ints
+from sparsvm.numerics.cone_program import Block, solve_cone_program
 
 MOST_STEPS = 12
 # Singular values below these shares of the largest are cut from the Newton systems, in turn until

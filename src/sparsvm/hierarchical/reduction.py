@@ -14,12 +14,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from sparsvm.losses import Floats
-from sparsvm.problem import Problem, column_std
-
-Ints = NDArray[np.intp]
+from sparsvm._typing import Floats, Ints
+from sparsvm.problem.problem import Problem, column_std
 
 # Beyond these the interior-point method would take minutes or gigabytes (digits, 585 unknowns and
 # 2 million entries, takes about 3 s; both costs grow faster than linearly).

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsvm._typing import Floats
 from sparsvm.hierarchical.bounds import (
     Proof,
     difference_norms,
@@ -14,9 +15,8 @@ from sparsvm.hierarchical.bounds import (
     least_norm_bound,
     sample_hinges,
 )
-from sparsvm.losses import Floats
-from sparsvm.problem import Problem
-from sparsvm.solution import History
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import History
 
 # The bound on the hinge speaks of all models up to this multiple of the returned norm.
 REACH = 1e3

@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsvm.hierarchical.reduction import Ints, ReducedSamples
-from sparsvm.losses import Floats
+from sparsvm._typing import Floats, Ints
+from sparsvm.hierarchical.reduction import ReducedSamples
 
 # Up to so many rows all of them are there from the start.
 FEW = 1500

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sparsvm._typing import Floats
 from sparsvm.hierarchical.bounds import Proof, sample_hinges
 from sparsvm.hierarchical.intercepts import shortest_intercepts
 from sparsvm.hierarchical.least_hinge import Face, least_hinge, separable_face
@@ -16,10 +17,9 @@ from sparsvm.hierarchical.reduction import ReducedSamples, pair_norms, reduce
 from sparsvm.hierarchical.result import HierarchicalSolution
 from sparsvm.hierarchical.shortest import even_out, shortest_on_face
 from sparsvm.hierarchical.widest import widest_separation
-from sparsvm.losses import Floats
 from sparsvm.parameters import Parameterised
-from sparsvm.problem import Problem
-from sparsvm.solution import Control
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control
 
 # The linear program must tell multipliers from slacks, whose product is of this size; the cone
 # programs are polished afterwards.

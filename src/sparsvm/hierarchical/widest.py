@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from sparsvm.cone_program import Block, ConeSolution, solve_cone_program
+from sparsvm._typing import Floats
 from sparsvm.hierarchical.optimum import Optimum
 from sparsvm.hierarchical.reduction import ReducedSamples, split_pairs
 from sparsvm.hierarchical.row_generation import RowGenerator, Rows
-from sparsvm.losses import Floats
+from sparsvm.numerics.cone_program import Block, ConeSolution, solve_cone_program
 
 # A separation below this share of the length of the samples is not told from none.
 NEGLIGIBLE = 1e-7

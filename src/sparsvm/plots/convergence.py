@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsvm.losses import Floats
+from sparsvm._typing import Floats
 from sparsvm.plots.style import COLOURS, DASHES, axes_for, tidy
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")

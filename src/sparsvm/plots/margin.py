@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from sparsvm.losses import Floats
+from sparsvm._typing import Floats
+from sparsvm.numerics.sparse_format import dense_coefficients
 from sparsvm.plots.style import COLOURS, DASHES, axes_for, names_of_features, tidy
-from sparsvm.sparse_format import dense_coefficients
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # A sample counts as inside a margin if it falls short of it by more than this.

@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from sparsvm.path import SVMPath, svm_path
-from sparsvm.plots.style import COLOURS, DASHES, GREY, axes_for, names_of_features, spread, tidy
-from sparsvm.sparse_format import checked_sparse
+from sparsvm.numerics.sparse_format import checked_sparse
+from sparsvm.path.svm_path import SVMPath, svm_path
+from sparsvm.plots.style import (
+    COLOURS,
+    DASHES,
+    GREY,
+    axes_for,
+    names_of_features,
+    spread,
+    tidy,
+)
 
 
 class PathDisplay:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsvm.numerics.sparse_format import dense_coefficients
 from sparsvm.penalties import as_penalty
 from sparsvm.plots.style import PALE, axes_for, names_of_features
-from sparsvm.sparse_format import dense_coefficients
 
 
 class SparsityPatternDisplay:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sparsvm._typing import Floats
 from sparsvm.estimators.cv_rules import one_error_rule
-from sparsvm.losses import Floats
 from sparsvm.plots.style import COLOURS, GREY, axes_for, tidy
 
 

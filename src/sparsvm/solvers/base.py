@@ -9,9 +9,9 @@ import numpy as np
 from sparsvm.parameters import Parameterised
 
 if TYPE_CHECKING:
-    from sparsvm.losses import Floats
-    from sparsvm.problem import Problem
-    from sparsvm.solution import Control, Solution, Start
+    from sparsvm._typing import Floats
+    from sparsvm.problem.problem import Problem
+    from sparsvm.problem.solution import Control, Solution, Start
 
 
 # Rounding errors of so many times what the margins alone have come of coefficients that ran off. A

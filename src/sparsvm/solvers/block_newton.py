@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.losses import Floats, SmoothLoss
-from sparsvm.problem import Problem
-from sparsvm.solution import Control, History, Solution, Start
+from sparsvm._typing import Floats
+from sparsvm.losses import SmoothLoss
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.native import undivided_arguments
-from sparsvm.solvers.options import MOST, check_at_least_one, iteration_limit
-from sparsvm.solvers.progress import progress
+from sparsvm.solvers.run.native import undivided_arguments
+from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
+from sparsvm.solvers.run.progress import progress
+from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.sample_space import fits_sample_space, newton_in_sample_space
-from sparsvm.solvers.threads import blas_threads
 
 
 class BlockNewton(Solver):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sparsvm.solution import History, Solution, Start
+from sparsvm.problem.solution import History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver, settled
 
 if TYPE_CHECKING:
-    from sparsvm.problem import Problem
-    from sparsvm.solution import Control
+    from sparsvm.problem.problem import Problem
+    from sparsvm.problem.solution import Control
 
 
 class Stage(NamedTuple):

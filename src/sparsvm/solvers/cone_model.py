@@ -9,13 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from sparsvm.cone_program import Block, solve_cone_program
-from sparsvm.losses import Floats
-from sparsvm.problem import Problem
-
-Ints = NDArray[np.intp]
+from sparsvm._typing import Floats, Ints
+from sparsvm.numerics.cone_program import Block, solve_cone_program
+from sparsvm.problem.problem import Problem
 
 GROUPED = ("l1/l2", "l1/linf", "sparse_group")
 # Entries of the constraints: about a second's work.

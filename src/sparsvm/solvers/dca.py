@@ -9,13 +9,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from sparsvm.dc import convex_relative, finite, tangent
-from sparsvm.losses import Floats, Logistic
-from sparsvm.problem import Problem
-from sparsvm.solution import Control, History, Solution, Start
+from sparsvm._typing import Floats
+from sparsvm.losses import Logistic
+from sparsvm.problem.linearise import convex_relative, finite, tangent
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver
-from sparsvm.solvers.options import check_at_least_one, iteration_limit
-from sparsvm.solvers.progress import Callback, progress
+from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
+from sparsvm.solvers.run.progress import Callback, progress
 
 # Relative gap of convex problems that are to be exact. What they leave must not pass for descent,
 # and interior points need two or three steps more for it than for 1e-4.

@@ -10,15 +10,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.columns import Columns
-from sparsvm.losses import Floats, Hinge
-from sparsvm.problem import Problem
-from sparsvm.solution import Control, History, Solution, Start
+from sparsvm._typing import Floats
+from sparsvm.losses import Hinge
+from sparsvm.numerics.columns import Columns
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Attempt, Solver, ran_off, settled
-from sparsvm.solvers.native import divided_masses, penalty_arguments
-from sparsvm.solvers.options import MOST, check_at_least_one, iteration_limit
-from sparsvm.solvers.progress import progress
-from sparsvm.solvers.threads import blas_threads
+from sparsvm.solvers.run.native import divided_masses, penalty_arguments
+from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
+from sparsvm.solvers.run.progress import progress
+from sparsvm.solvers.run.threads import blas_threads
 
 # Beyond this many bytes of factorisations the method is the wrong one.
 MEMORY_LIMIT = 4 * 2**30

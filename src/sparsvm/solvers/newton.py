@@ -10,15 +10,15 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.losses import Hinge
-from sparsvm.problem import Problem
-from sparsvm.solution import Control, Solution, Start
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.best import Best, on_simplices
-from sparsvm.solvers.native import native_arguments
-from sparsvm.solvers.options import MOST, check_at_least_one, iteration_limit
-from sparsvm.solvers.progress import Callback, progress
+from sparsvm.solvers.run.best import Best, on_simplices
+from sparsvm.solvers.run.native import native_arguments
+from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
+from sparsvm.solvers.run.progress import Callback, progress
+from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.sdca import SDCA
-from sparsvm.solvers.threads import blas_threads
 
 # The relative gap to which sdca prepares a start. Measured on 5000 digits with l1: from 3e-2 the
 # whole took 1.7 times longer, below 5e-3 sdca took longer than it saved.

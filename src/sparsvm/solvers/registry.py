@@ -6,22 +6,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.bcd import BCD
 from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.chain import Chain, Stage
-from sparsvm.solvers.cone import ConeProgram
-from sparsvm.solvers.cutting_plane import CuttingPlane
+from sparsvm.solvers.cone_program import ConeProgram
 from sparsvm.solvers.dca import DCA
-from sparsvm.solvers.fbpd import FBPD
-from sparsvm.solvers.first_order import FISTA, ForwardBackward, SpaRSA
-from sparsvm.solvers.fobos import FOBOS
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.newton import Newton
+from sparsvm.solvers.papers.bcd import BCD
+from sparsvm.solvers.papers.cutting_plane import CuttingPlane
+from sparsvm.solvers.papers.fbpd import FBPD
+from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
+from sparsvm.solvers.papers.fobos import FOBOS
 from sparsvm.solvers.sdca import SDCA
 
 if TYPE_CHECKING:
-    from sparsvm.problem import Problem
-    from sparsvm.solution import Control
+    from sparsvm.problem.problem import Problem
+    from sparsvm.problem.solution import Control
 
 SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind

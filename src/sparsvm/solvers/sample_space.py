@@ -13,9 +13,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from sparsvm.losses import Floats, SmoothLoss
-from sparsvm.problem import Problem
-from sparsvm.solution import Start
+from sparsvm._typing import Floats
+from sparsvm.losses import SmoothLoss
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Start
 
 # Rows of the Newton matrix, and entries of X as a dense array, that are always affordable.
 LARGEST_SYSTEM = 1500

@@ -8,17 +8,23 @@ from typing import Any
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.columns import Columns
-from sparsvm.losses import Floats, Hinge
-from sparsvm.packed import Packed
-from sparsvm.problem import Problem
-from sparsvm.solution import Certificate, Control, History, Solution, Start
+from sparsvm._typing import Floats
+from sparsvm.losses import Hinge
+from sparsvm.numerics.columns import Columns
+from sparsvm.numerics.packed import Packed
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Certificate, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.best import Best, on_simplices
-from sparsvm.solvers.native import native_arguments
-from sparsvm.solvers.options import MOST, check_at_least_one, check_positive, iteration_limit
-from sparsvm.solvers.progress import progress
-from sparsvm.solvers.threads import blas_threads
+from sparsvm.solvers.run.best import Best, on_simplices
+from sparsvm.solvers.run.native import native_arguments
+from sparsvm.solvers.run.options import (
+    MOST,
+    check_at_least_one,
+    check_positive,
+    iteration_limit,
+)
+from sparsvm.solvers.run.progress import progress
+from sparsvm.solvers.run.threads import blas_threads
 
 
 class SDCA(Solver):

@@ -1,0 +1,142 @@
+// NumPy arrays at the border of the native code: typed inputs, fresh outputs, checked sizes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "linalg/blas.hpp"
+
+namespace sparsvm {
+
+namespace nb = nanobind;
+using std::int64_t;
+
+/// A read-only C-contiguous argument; other orders and scalars are converted by a copy.
+template <typename T, int Dimensions>
+using Input = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+
+template <typename T>
+int64_t length(const Input<T, 1>& array) {
+  return static_cast<int64_t>(array.shape(0));
+}
+template <typename T>
+int64_t rows(const Input<T, 2>& array) {
+  return static_cast<int64_t>(array.shape(0));
+}
+template <typename T>
+int64_t columns(const Input<T, 2>& array) {
+  return static_cast<int64_t>(array.shape(1));
+}
+
+/// A sentence with both sizes and where they come from, unless they agree.
+inline void check_size(const char* what, int64_t found, const char* against, int64_t expected) {
+  if (found == expected) return;
+  throw std::invalid_argument(std::string(what) + " length " + std::to_string(found) +
+                              " along its first axis, but " + against + " " +
+                              std::to_string(expected) + "; the two must agree.");
+}
+
+inline void check_shape(const char* what, const Input<double, 2>& array, int64_t n, int64_t m) {
+  if (rows(array) == n && columns(array) == m) return;
+  throw std::invalid_argument(std::string(what) + " has shape (" + std::to_string(rows(array)) +
+                              ", " + std::to_string(columns(array)) + ") but must have shape (" +
+                              std::to_string(n) + ", " + std::to_string(m) + ").");
+}
+
+/// Class or group numbers must lie in 0 .. limit - 1.
+inline void check_numbers(const char* what, const Input<std::int32_t, 1>& array, int64_t limit) {
+  for (int64_t i = 0; i < length(array); ++i) {
+    if (array.data()[i] >= 0 && array.data()[i] < limit) continue;
+    throw std::invalid_argument(std::string(what) + "[" + std::to_string(i) + "] is " +
+                                std::to_string(array.data()[i]) + ", outside 0 .. " +
+                                std::to_string(limit - 1) + ".");
+  }
+}
+
+/// Every entry must be finite and accepted; `must` says what they have to be.
+template <typename Array, typename Accept>
+void check_values(const char* what, const Array& array, Accept accept, const char* must) {
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    if (std::isfinite(array.data()[i]) && accept(array.data()[i])) continue;
+    throw std::invalid_argument(std::string(what) + "[" + std::to_string(i) + "] is " +
+                                std::to_string(array.data()[i]) + ", but must be " + must + ".");
+  }
+}
+
+/// Class numbers must lie in 0 .. classes - 1.
+inline void check_labels(const Input<std::int32_t, 1>& y, int64_t classes) {
+  for (int64_t i = 0; i < length(y); ++i) {
+    if (y.data()[i] >= 0 && y.data()[i] < classes) continue;
+    throw std::invalid_argument("y[" + std::to_string(i) + "] is " + std::to_string(y.data()[i]) +
+                                ", outside the " + std::to_string(classes) + " classes.");
+  }
+}
+
+/// Indices are int32 inside the core.
+inline void check_countable(int64_t count, const char* what) {
+  constexpr int64_t limit = std::numeric_limits<std::int32_t>::max();
+  if (count >= 0 && count < limit) return;
+  throw std::invalid_argument("The design has " + std::to_string(count) + " " + what +
+                              "; at most " + std::to_string(limit - 1) + " are supported.");
+}
+
+/// A fresh array of doubles that NumPy will own.
+class Output {
+ public:
+  using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+  using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+  explicit Output(int64_t size) : size_(size), data_(new double[static_cast<std::size_t>(size)]) {}
+  double* data() { return data_.get(); }
+
+  Vector vector() {
+    double* data = data_.get();
+    return Vector(data, {unsigned_of(size_)}, owner());
+  }
+  /// As a matrix, row-major or (fortran) column-major.
+  Matrix matrix(int64_t n, int64_t m, bool fortran) {
+    const size_t shape[2] = {unsigned_of(n), unsigned_of(m)};
+    const int64_t strides[2] = {fortran ? 1 : m, fortran ? n : 1};
+    double* data = data_.get();
+    return Matrix(data, 2, shape, owner(), strides);
+  }
+
+ private:
+  static size_t unsigned_of(int64_t size) { return static_cast<size_t>(size); }
+  nb::capsule owner() {
+    return nb::capsule(data_.release(), [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  }
+  int64_t size_;
+  std::unique_ptr<double[]> data_;
+};
+
+/// An (n, m) array in rows whose owner, with a data(), NumPy will delete.
+template <typename Owner>
+Output::Matrix owned(std::unique_ptr<Owner> owner, int64_t n, int64_t m) {
+  const size_t shape[2] = {static_cast<size_t>(n), static_cast<size_t>(m)};
+  double* data = owner->data();
+  return Output::Matrix(data, 2, shape, nb::capsule(owner.release(), [](void* p) noexcept {
+    delete static_cast<Owner*>(p);
+  }));
+}
+
+/// An (n, m) array filled by compute(double*) with the GIL released and BLAS at hand.
+template <typename Compute>
+Output::Matrix computed(int64_t n, int64_t m, bool fortran, Compute compute) {
+  load_blas();
+  Output out(n * m);
+  {
+    nb::gil_scoped_release released;
+    compute(out.data());
+  }
+  return out.matrix(n, m, fortran);
+}
+
+}  // namespace sparsvm

@@ -1,0 +1,20 @@
+// The native module: one bind_*.cpp per group of kernels, each adding its functions here.
+#include "bind/module.hpp"
+
+#include <nanobind/nanobind.h>
+
+NB_MODULE(_core, m) {
+  m.doc() = "C++ kernels of sparsvm.";
+  sparsvm::bind_design(m);
+  sparsvm::bind_problems(m);
+  sparsvm::bind_certificate(m);
+  sparsvm::bind_interior_point(m);
+  sparsvm::bind_multiplier_newton(m);
+  sparsvm::bind_prox(m);
+  sparsvm::bind_fbpd(m);
+  sparsvm::bind_fbpd_budget(m);
+  sparsvm::bind_hsdm(m);
+  sparsvm::bind_sdca(m);
+  sparsvm::bind_smooth(m);
+  sparsvm::bind_block_newton(m);
+}

@@ -1,0 +1,129 @@
+#include "bind/problems.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "bind/module.hpp"
+
+namespace sparsvm {
+
+namespace {
+
+/// Masses below this part of the largest are taken for that much: no certificate sees the
+/// difference, while interior_point, which squares ratios of them, stalls with parts of 1e-160.
+constexpr double kLeastPart = 1e-100;
+
+constexpr auto any = [](double) { return true; };
+constexpr auto positive = [](double v) { return v > 0.0; };
+constexpr auto nonnegative = [](double v) { return v >= 0.0; };
+
+}  // namespace
+
+void PenaltyArrays::check(int64_t d) const {
+  check_size("groups has", length(groups), "the design's number of features is", d);
+  check_size("omega has", length(omega), "the design's number of features is", d);
+  if (n_groups < 0 || n_groups > d) {
+    throw std::invalid_argument("n_groups is " + std::to_string(n_groups) + " for " +
+                                std::to_string(d) + " features.");
+  }
+  check_numbers("groups", groups, n_groups);
+  check_values("omega", omega, nonnegative, "finite and not negative");
+  if (!(l1_ratio >= 0.0 && l1_ratio <= 1.0)) {
+    throw std::invalid_argument("l1_ratio is " + std::to_string(l1_ratio) +
+                                ", but must lie between 0 and 1.");
+  }
+}
+
+Penalty PenaltyArrays::view(int64_t d, int64_t outputs) const {
+  return {penalty_kind(kind), l1_ratio,     groups.data(), n_groups,
+          per_class,          omega.data(), d,             outputs};
+}
+
+BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector mass, Matrix cost,
+                                     std::optional<Vector> margin_scale,
+                                     std::optional<Matrix> margins, double alpha, bool intercept,
+                                     std::optional<Matrix> tilt, double offset,
+                                     const std::string& kind, double l1_ratio, Integers groups,
+                                     int64_t n_groups, bool per_class, Vector omega)
+    : y_(y), mass_(mass), cost_(cost), margin_scale_(margin_scale), margins_(margins), tilt_(tilt),
+      penalty_{kind, l1_ratio, groups, n_groups, per_class, omega} {
+  const int64_t n = design.n(), d = design.d(), K = rows(cost), outputs = K == 2 ? 1 : K;
+  if (n < 1 || K < 2) {
+    throw std::invalid_argument(
+        "A problem needs at least one sample and two classes; found " + std::to_string(n) +
+        " samples and " + std::to_string(K) + " classes.");
+  }
+  check_shape("cost", cost, K, K);
+  check_size("y has", length(y), "the design's number of samples is", n);
+  check_size("mass has", length(mass), "the design's number of samples is", n);
+  if (margin_scale) {
+    check_size("margin_scale has", length(*margin_scale), "the design's number of samples is", n);
+    check_values("margin_scale", *margin_scale, nonnegative, "finite and not negative");
+  }
+  if (margins) {
+    check_shape("margins", *margins, n, K);
+    check_values("margins", *margins, any, "finite");
+  }
+  if (tilt) {
+    check_shape("tilt", *tilt, d, outputs);
+    check_values("tilt", *tilt, any, "finite");
+  }
+  check_numbers("y", y, K);
+  check_values("mass", mass, positive, "positive and finite");
+  check_values("cost", cost, any, "finite");
+  if (!(alpha > 0.0) || !std::isfinite(alpha) || !std::isfinite(offset)) {
+    throw std::invalid_argument("alpha = " + std::to_string(alpha) +
+                                " must be positive and finite, and offset = " +
+                                std::to_string(offset) + " finite.");
+  }
+  penalty_.check(d);
+  lambda_.resize(static_cast<std::size_t>(n));
+  double largest = 0.0;
+  for (int64_t i = 0; i < n; ++i) {
+    lambda_[i] = mass.data()[i] / alpha;
+    largest = std::max(largest, lambda_[i]);
+  }
+  for (double& l : lambda_) l = std::max(l, kLeastPart * largest);
+  problem_ = {&design,
+              y_.data(),
+              mass_.data(),
+              lambda_.data(),
+              cost_.data(),
+              margin_scale_ ? margin_scale_->data() : nullptr,
+              margins_ ? margins_->data() : nullptr,
+              K,
+              alpha,
+              intercept,
+              tilt_ ? tilt_->data() : nullptr,
+              offset,
+              penalty_.view(d, outputs)};
+}
+
+void BoundHingeProblem::check_start(const Matrix& weights, const Vector& intercept,
+                                    const Matrix& dual) const {
+  check_shape("weights", weights, d(), outputs());
+  check_size("intercept has", length(intercept), "the number of outputs is", outputs());
+  check_shape("dual", dual, n(), classes());
+}
+
+void bind_problems(nb::module_& m) {
+  nb::class_<BoundHingeProblem>(m, "HingeProblem",
+                                "A hinge problem with its arrays, checked; see "
+                                "sparsvm.problem.problem.Problem for their meaning. Weights and "
+                                "tilt are feature-major: (d, outputs).")
+      .def(nb::init<const Design&, Integers, Vector, Matrix, std::optional<Vector>,
+                    std::optional<Matrix>, double, bool, std::optional<Matrix>, double,
+                    const std::string&, double, Integers, int64_t, bool, Vector>(),
+           nb::kw_only(), nb::arg("design"), nb::arg("y"), nb::arg("mass"), nb::arg("cost"),
+           nb::arg("margin_scale").none(), nb::arg("margins").none(), nb::arg("alpha"),
+           nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("offset"), nb::arg("kind"),
+           nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"),
+           nb::arg("omega"), nb::keep_alive<1, 2>());
+}
+
+}  // namespace sparsvm

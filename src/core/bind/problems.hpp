@@ -1,0 +1,63 @@
+// The problems that cross the border: built once from NumPy arrays, checked once, then read by any
+// native solver.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bind/arrays.hpp"
+#include "problem/hinge_problem.hpp"
+
+namespace sparsvm {
+
+using Vector = Input<double, 1>;
+using Matrix = Input<double, 2>;
+using Integers = Input<std::int32_t, 1>;
+
+/// The arrays of a penalty.
+struct PenaltyArrays {
+  std::string kind;
+  double l1_ratio;
+  Integers groups;
+  int64_t n_groups;
+  bool per_class;
+  Vector omega;
+
+  /// Throws unless sizes and values fit d features.
+  void check(int64_t d) const;
+  Penalty view(int64_t d, int64_t outputs) const;
+};
+
+/// A HingeProblem with the arrays it points into.
+class BoundHingeProblem {
+ public:
+  BoundHingeProblem(const Design& design, Integers y, Vector mass, Matrix cost,
+                    std::optional<Vector> margin_scale, std::optional<Matrix> margins, double alpha,
+                    bool intercept, std::optional<Matrix> tilt, double offset,
+                    const std::string& kind, double l1_ratio, Integers groups, int64_t n_groups,
+                    bool per_class, Vector omega);
+
+  const HingeProblem& problem() const { return problem_; }
+  int64_t n() const { return problem_.n(); }
+  int64_t d() const { return problem_.d(); }
+  int64_t classes() const { return problem_.classes; }
+  int64_t outputs() const { return problem_.outputs(); }
+
+  /// Throws unless W (d, outputs), b (outputs,) and the dual (n, K) have the problem's shapes.
+  void check_start(const Matrix& weights, const Vector& intercept, const Matrix& dual) const;
+
+ private:
+  Integers y_;
+  Vector mass_;
+  Matrix cost_;
+  std::optional<Vector> margin_scale_;
+  std::optional<Matrix> margins_, tilt_;
+  PenaltyArrays penalty_;
+  std::vector<double> lambda_;
+  HingeProblem problem_{};
+};
+
+}  // namespace sparsvm

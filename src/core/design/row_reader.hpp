@@ -1,0 +1,222 @@
+// Single samples in a subset of the features, as coordinate ascent reads them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "design/design.hpp"
+#include "design/row_kernels.hpp"
+#include "support/mmap_vector.hpp"
+
+namespace sparsvm {
+
+/// The entries of one sample: x[e] in the feature with local number index[e].
+template <typename T>
+struct SampleRow {
+  const T* x;
+  const int32_t* index;
+  int64_t count;
+};
+
+/// Ask for the memory of a row that is read next.
+template <typename T>
+void prefetch_row(const T* x, const int32_t* index, int64_t count) {
+  constexpr int64_t line = 64;
+  for (int64_t e = 0; e < count; e += line / static_cast<int64_t>(sizeof(T)))
+    SPARSVM_PREFETCH(x + e);
+  for (int64_t e = 0; e < count; e += line / static_cast<int64_t>(sizeof(int32_t)))
+    SPARSVM_PREFETCH(index + e);
+}
+
+/// X[:, features] by samples, features in ascending order and numbered 0 ... m-1.
+///
+/// All features of a sparse design are read where they are. Of some of them only the places within
+/// the rows are held, in a third of the memory of a copy, and a row is put together when it is asked
+/// for; where they have most of the entries, every entry is asked whether it is theirs. Dense data that are mostly zero are copied in compressed form; dense rows are read in place
+/// through a small buffer.
+template <typename T>
+class SampleRows {
+ public:
+  SampleRows(const Design& design, const std::vector<int32_t>& features, bool compress)
+      : design_(design), features_(features), n_(design.n()) {
+    if (design.sparse()) {
+      view_ = design.stored_rows();
+      if (std::ssize(features) < design.d()) restrict_sparse();
+    } else if (compress) {
+      compress_dense();
+    } else {
+      buffer_.resize(features.size());
+      identity_.resize(features.size());
+      std::iota(identity_.begin(), identity_.end(), 0);
+    }
+  }
+
+  /// Whether rows stay valid after the next call.
+  bool stored() const { return buffer_.empty() && !restricted(); }
+  void prefetch(int64_t i) const {
+    if (!view_.indptr) return;
+    const int64_t r = view_.rows(i), first = view_.indptr[r];
+    if (restricted() && place_.empty()) {
+      for (int64_t e = starts_[i]; e < starts_[i + 1] && !small_.empty(); e += 16)
+        SPARSVM_PREFETCH(&small_[e]);
+      for (int64_t e = first; e < view_.indptr[r + 1]; e += 8) SPARSVM_PREFETCH(values() + e);
+      return;
+    }
+    prefetch_row(values() + first, view_.indices + first, view_.indptr[r + 1] - first);
+  }
+
+  /// Valid until the next call.
+  SampleRow<T> operator()(int64_t i) {
+    if (!buffer_.empty()) {
+      design_.sample(i, features_.data(), std::ssize(features_), buffer_.data());
+      return {typed(buffer_.data()), identity_.data(), std::ssize(features_)};
+    }
+    const int64_t r = view_.rows(i), first = view_.indptr ? view_.indptr[r] : 0;
+    if (!view_.indptr) return {nullptr, nullptr, 0};
+    if (!place_.empty()) return picked(i);
+    if (restricted()) return small_.empty() ? put_together(i, large_) : put_together(i, small_);
+    return {values() + first, view_.indices + first, view_.indptr[r + 1] - first};
+  }
+
+ private:
+  template <typename Number>
+  struct Kept {
+    Number offset, slot;  // place in the row, local number of the feature
+  };
+
+  const T* values() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return view_.singles;
+    } else {
+      return view_.doubles;
+    }
+  }
+  // Buffered rows are doubles, and only asked for where T is.
+  static const T* typed(const double* x) {
+    if constexpr (std::is_same_v<T, double>) {
+      return x;
+    } else {
+      return nullptr;
+    }
+  }
+  void use_copy() {
+    view_ = {};
+    view_.rows = {nullptr, n_};
+    if constexpr (std::is_same_v<T, float>) {
+      view_.singles = values_.data();
+    } else {
+      view_.doubles = values_.data();
+    }
+    view_.indices = indices_.data();
+    view_.indptr = indptr_.data();
+  }
+
+  bool restricted() const { return !starts_.empty() || !place_.empty(); }
+
+  /// Find the entries of the features in every row.
+  void restrict_sparse() {
+    std::vector<int32_t> place(static_cast<std::size_t>(design_.d()), -1);
+    for (std::size_t k = 0; k < features_.size(); ++k) {
+      place[static_cast<std::size_t>(features_[k])] = static_cast<int32_t>(k);
+    }
+    starts_.assign(static_cast<std::size_t>(n_) + 1, 0);
+    int64_t longest = 0, entries = 0;
+    for (int64_t i = 0; i < n_; ++i) {
+      const int64_t r = view_.rows(i);
+      int64_t kept = 0;
+      for (int64_t e = view_.indptr[r]; e < view_.indptr[r + 1]; ++e)
+        kept += place[view_.indices[e]] >= 0;
+      starts_[i + 1] = starts_[i] + kept;
+      longest = std::max(longest, view_.indptr[r + 1] - view_.indptr[r]);
+      entries += view_.indptr[r + 1] - view_.indptr[r];
+    }
+    row_.resize(static_cast<std::size_t>(longest));
+    slots_.resize(static_cast<std::size_t>(longest));
+    if (2 * starts_[n_] > entries) {
+      place_ = std::move(place);
+      starts_ = std::vector<int64_t>();
+      return;
+    }
+    const bool small = std::max(longest, std::ssize(features_)) <= 65536;
+    small ? keep(place, small_) : keep(place, large_);
+  }
+
+  template <typename Number>
+  void keep(const std::vector<int32_t>& place, Pages<Kept<Number>>& kept) {
+    kept.resize(static_cast<std::size_t>(starts_[n_]));
+    for (int64_t i = 0; i < n_; ++i) {
+      const int64_t r = view_.rows(i), first = view_.indptr[r];
+      Kept<Number>* to = kept.data() + starts_[i];
+      for (int64_t e = first; e < view_.indptr[r + 1]; ++e) {
+        const int32_t k = place[view_.indices[e]];
+        if (k >= 0) *to++ = {static_cast<Number>(e - first), static_cast<Number>(k)};
+      }
+    }
+  }
+
+  template <typename Number>
+  SampleRow<T> put_together(int64_t i, const Pages<Kept<Number>>& all) {
+    const T* row = values() + view_.indptr[view_.rows(i)];
+    const Kept<Number>* kept = all.data() + starts_[i];
+    const int64_t count = starts_[i + 1] - starts_[i];
+    for (int64_t e = 0; e < count; ++e) {
+      row_[e] = row[kept[e].offset];
+      slots_[e] = static_cast<int32_t>(kept[e].slot);
+    }
+    return {row_.data(), slots_.data(), count};
+  }
+
+  SampleRow<T> picked(int64_t i) {
+    const int64_t r = view_.rows(i), last = view_.indptr[r + 1];
+    int64_t count = 0;
+    for (int64_t e = view_.indptr[r]; e < last; ++e) {
+      const int32_t k = place_[view_.indices[e]];
+      row_[count] = values()[e];
+      slots_[count] = k;
+      count += k >= 0;
+    }
+    return {row_.data(), slots_.data(), count};
+  }
+
+  /// Counted first: lists that grow take up to three times the memory of what they hold.
+  void compress_dense() {
+    std::vector<double> row(features_.size());
+    indptr_.assign(static_cast<std::size_t>(n_) + 1, 0);
+    for (int64_t i = 0; i < n_; ++i) {
+      design_.sample(i, features_.data(), std::ssize(features_), row.data());
+      indptr_[i + 1] = indptr_[i] + std::ssize(row) - std::count(row.begin(), row.end(), 0.0);
+    }
+    values_.resize(static_cast<std::size_t>(indptr_[n_]));
+    indices_.resize(values_.size());
+    for (int64_t i = 0; i < n_; ++i) {
+      design_.sample(i, features_.data(), std::ssize(features_), row.data());
+      int64_t e = indptr_[i];
+      for (std::size_t k = 0; k < row.size(); ++k) {
+        if (row[k] == 0.0) continue;
+        values_[e] = static_cast<T>(row[k]);
+        indices_[e++] = static_cast<int32_t>(k);
+      }
+    }
+    use_copy();
+  }
+
+  const Design& design_;
+  const std::vector<int32_t>& features_;
+  int64_t n_;
+  StoredRows view_;
+  Pages<T> values_;
+  Pages<int32_t> indices_;
+  std::vector<int32_t> identity_;
+  std::vector<int64_t> indptr_;
+  std::vector<double> buffer_;
+  std::vector<int64_t> starts_;  // of every sample among what is kept
+  Pages<Kept<std::uint16_t>> small_;
+  Pages<Kept<std::uint32_t>> large_;
+  std::vector<int32_t> place_;  // local numbers of all features, where that is asked instead
+  std::vector<T> row_;
+  std::vector<int32_t> slots_;
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,54 @@
+// The products of a few rows with each other.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "linalg/blas.hpp"
+
+namespace sparsvm {
+
+struct NoPoll {
+  void operator()() const {}
+};
+
+// The upper triangle of M = B B' (size x size, leading dimension ld), for B of size x columns with
+// the same leading dimension; some entries below the diagonal are overwritten too. By halves, as
+// products of so few rows take less time than their triangle alone. `poll` is called between parts
+// of large ones.
+template <typename T, typename Poll = NoPoll>
+void gram_by_halves(int size, int columns, const T* B, T* M, int ld, const Poll& poll = {}) {
+  constexpr int kWhole = 32, kMany = 160;
+  constexpr double kAtOnce = 1e9;  // multiplications
+  if (size > kMany) {
+    const int step = static_cast<int>(std::max(64.0, kAtOnce / size / size));
+    for (int first = 0; first == 0 || first < columns; first += step) {
+      syrk('U', 'N', size, std::min(step, columns - first), T(1),
+           B + static_cast<std::size_t>(first) * ld, ld, T(first == 0 ? 0 : 1), M, ld);
+      poll();
+    }
+    return;
+  }
+  if (size <= kWhole) return gemm('N', 'T', size, size, columns, T(1), B, ld, B, ld, T(0), M, ld);
+  const int a = size / 2, c = size - a;
+  T* right = M + static_cast<std::size_t>(a) * ld;
+  gram_by_halves(a, columns, B, M, ld);
+  gemm('N', 'T', a, c, columns, T(1), B, ld, B + a, ld, T(0), right, ld);
+  gram_by_halves(c, columns, B + a, right + a, ld);
+}
+
+// The lower triangle of M += A'B, where the product is symmetric (size x size, leading dimension ld),
+// for A and B of rows x size; some entries above the diagonal are changed too.
+inline void add_lower_product(int size, int rows, const double* A, const double* B, double* M,
+                              int ld) {
+  constexpr int kWhole = 32;
+  if (size <= kWhole) return gemm('T', 'N', size, size, rows, 1.0, A, rows, B, rows, 1.0, M, ld);
+  const int a = size / 2, c = size - a;
+  const std::size_t skipped = static_cast<std::size_t>(a) * rows;
+  add_lower_product(a, rows, A, B, M, ld);
+  gemm('T', 'N', c, a, rows, 1.0, A + skipped, rows, B, rows, 1.0, M + a, ld);
+  add_lower_product(c, rows, A + skipped, B + skipped, M + static_cast<std::size_t>(a) * ld + a,
+                    ld);
+}
+
+}  // namespace sparsvm

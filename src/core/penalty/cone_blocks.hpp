@@ -1,0 +1,435 @@
+// The penalty side of the interior point: one cone block per penalty group in the working set.
+//
+// The interior point sees the penalty only through blocks of coordinates W_b (already multiplied
+// by their weights) and the dual vector G_b = (X'Y~)_b. Optimality of a block is  -G_b in
+// dphi(W_b). Every Newton step of a block has the form
+//
+//     dW = h - D (dG),      D = diag(delta) + kappa * vec vec',
+//
+// so the rest of the solver needs no knowledge of the penalty. The kinds:
+//
+//   absolute   radius*|W| + quad/2 W^2    W = x1 - x2,  z1, z2 = radius +- (G + quad W)
+//   maximum    max_j |W_j|                x1, x2 = t -+ W,  z1 - z2 = -G,  sum(z1 + z2) = 1
+//   euclidean  radius*||W||_2             (t, W) and (radius, v = G) in the second-order cone
+//   sparse     l1*||W||_1 + l2*||W||_2    both: G = u + v,  z1, z2 = l1 +- u,  ||v|| <= l2
+//
+// x and z are positive pairs with x*z -> mu; the second-order cone uses Nesterov-Todd scaling.
+//
+// `shift` is the dual residual of a coordinate: the block works with G + shift, and a full step
+// makes it zero. It is non-zero where a linear tilt of the objective starts outside the dual ball,
+// and where curvature ties the dual slack to W while W and G take steps of different lengths.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "penalty/block_shape.hpp"
+
+namespace sparsvm {
+
+class PenaltyBlocks {
+ public:
+  static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+  std::int64_t size() const { return static_cast<std::int64_t>(blocks_.size()); }
+  std::int64_t n_coordinates() const { return static_cast<std::int64_t>(col.size()); }
+  std::int64_t begin(std::int64_t b) const { return blocks_[b].begin; }
+  std::int64_t end(std::int64_t b) const { return blocks_[b].end; }
+  double kappa(std::int64_t b) const { return blocks_[b].kappa; }
+  const BlockShape& shape(std::int64_t b) const { return blocks_[b].shape; }
+  // Zeros inside a block may be left out of it only where its norm allows them one by one.
+  bool separable(std::int64_t b) const { return blocks_[b].shape.kind == BlockKind::sparse; }
+
+  // Per coordinate: column of the gathered features, class, weight, and the Newton data.
+  std::vector<std::int32_t> col, cls;
+  std::vector<double> w, delta, vec, h, dw, shift;
+
+  // Makes room for blocks up to this many coordinates; they must be added before anything else.
+  void grow(std::int64_t coordinates) {
+    for (auto* a : arrays()) a->resize(static_cast<std::size_t>(coordinates), 0.0);
+  }
+
+  // Adds a block at its own central point for the dual vector g (strictly inside the dual ball
+  // after adding `shift`), with complementarity mu; or, given weights, near those. `known`: they
+  // are those of a solution nearby, also where they are zero.
+  void add(const BlockShape& general, std::int64_t count, const std::int32_t* cols,
+           const std::int32_t* classes, const double* g, const double* shifts, double mu,
+           const double* weights, bool known = true) {
+    Block blk;
+    blk.shape = general.for_size(count);
+    blk.begin = n_coordinates();
+    blk.end = blk.begin + count;
+    for (std::int64_t c = 0; c < count; ++c) {
+      col.push_back(cols[c]);
+      cls.push_back(classes[c]);
+    }
+    if (static_cast<std::int64_t>(w.size()) < blk.end) grow(blk.end);
+    std::copy(shifts, shifts + count, shift.begin() + blk.begin);
+    std::vector<double> inside(count);
+    for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
+    enter(blk, inside.data(), mu);
+    if (weights) {
+      move_to(blk, weights, mu, known);
+      // The slacks of a curved block stand for G + quad*W; they were set for W = 0.
+      for (std::int64_t c = blk.begin; c < blk.end; ++c) shift[c] -= blk.shape.quad * w[c];
+    }
+    blocks_.push_back(blk);
+  }
+
+  // Takes the marked blocks out; the others move up.
+  void remove(const std::vector<char>& marked);
+
+  // <x, z> over all blocks, after hypothetical steps, and the barrier degree.
+  double complementarity(double ap = 0.0, double ad = 0.0) const {
+    double sum = 0.0;
+    for (const Block& b : blocks_) {
+      for (std::int64_t c = b.begin; c < b.end; ++c) {
+        if (b.has_pairs())
+          sum += (x1_[c] + ap * dx1_[c]) * (z1_[c] + ad * dz1_[c]) +
+                 (x2_[c] + ap * dx2_[c]) * (z2_[c] + ad * dz2_[c]);
+        if (b.has_cone()) sum += (w[c] + ap * dw[c]) * (v_[c] + ad * dv_[c]);
+      }
+      if (b.has_cone()) sum += (b.t + ap * b.dt) * b.shape.l2;
+    }
+    return sum;
+  }
+  double degree() const {
+    double deg = 0.0;
+    for (const Block& b : blocks_)
+      deg += (b.has_pairs() ? 2.0 * static_cast<double>(b.end - b.begin) : 0.0) +
+             (b.has_cone() ? 1.0 : 0.0);
+    return deg;
+  }
+
+  void compute_scaling() {
+    for (Block& b : blocks_) {
+      b.kappa = 0.0;
+      switch (b.shape.kind) {
+        case BlockKind::absolute: {
+          const std::int64_t c = b.begin;
+          const double d1 = pair_scaling(c);
+          delta[c] = d1 / (1.0 + b.shape.quad * d1);
+          break;
+        }
+        case BlockKind::maximum: scale_maximum(b); break;
+        case BlockKind::euclidean:
+          scale_cone(b);
+          for (std::int64_t c = b.begin; c < b.end; ++c) delta[c] = b.eta2;
+          b.kappa = 2.0 * b.eta2;
+          break;
+        case BlockKind::sparse:
+          scale_cone(b);
+          scale_sparse(b);
+          break;
+      }
+    }
+  }
+
+  // What the right-hand side of complementarity gets besides the target: nothing, or what the
+  // directions now stored (the affine ones) leave in second order.
+  void clear_terms();
+  void second_order_terms();
+  // Adds what would bring the products after hypothetical steps into [low, high].
+  void add_centring_terms(double ap, double ad, double low, double high);
+  static double centring_term(double product, double low, double high) {
+    // Pulling down what is far above would take all of the direction.
+    return product < low ? low - product : product > high ? std::max(high - product, -high) : 0.0;
+  }
+
+  // Keeps the directions; takes the primal or the dual ones back.
+  void save_directions();
+  void restore_directions(bool primal, bool dual);
+
+  // Prepares h for complementarity target tau and the terms now set.
+  void compute_rhs(double tau) {
+    for (Block& b : blocks_) {
+      if (b.has_pairs())
+        for (std::int64_t c = b.begin; c < b.end; ++c) {
+          c1_[c] = tau - x1_[c] * z1_[c] + term1_[c];
+          c2_[c] = tau - x2_[c] * z2_[c] + term2_[c];
+        }
+      switch (b.shape.kind) {
+        case BlockKind::absolute: {
+          const std::int64_t c = b.begin;
+          h[c] = (c1_[c] / z1_[c] - c2_[c] / z2_[c]) / (1.0 + b.shape.quad * pair_scaling(c));
+          break;
+        }
+        case BlockKind::maximum: rhs_maximum(b); break;
+        case BlockKind::euclidean:
+          rhs_cone(b, tau);
+          for (std::int64_t c = b.begin; c < b.end; ++c) h[c] = a2_[c];
+          break;
+        case BlockKind::sparse:
+          rhs_cone(b, tau);
+          rhs_sparse(b);
+          break;
+      }
+    }
+  }
+
+  // All block directions from dG on the coordinates (dg, one value per coordinate).
+  void recover(const double* dg) {
+    for (Block& b : blocks_) {
+      double along = 0.0;  // vec . dG
+      for (std::int64_t c = b.begin; c < b.end; ++c) along += vec[c] * (dg[c] - shift[c]);
+      for (std::int64_t c = b.begin; c < b.end; ++c)
+        dw[c] = h[c] - delta[c] * (dg[c] - shift[c]) - b.kappa * along * vec[c];
+      switch (b.shape.kind) {
+        case BlockKind::absolute: {
+          const std::int64_t c = b.begin;
+          pair_directions(c, dg[c] - shift[c] + b.shape.quad * dw[c]);
+          break;
+        }
+        case BlockKind::maximum:
+          b.dt = b.ht - b.kappa * along;
+          for (std::int64_t c = b.begin; c < b.end; ++c) maximum_directions(b, c, dg[c] - shift[c]);
+          break;
+        case BlockKind::euclidean:
+          for (std::int64_t c = b.begin; c < b.end; ++c) dv_[c] = dg[c] - shift[c];
+          b.dt = cone_radius_direction(b);
+          break;
+        case BlockKind::sparse:
+          split_direction(b, dg);
+          b.dt = cone_radius_direction(b);
+          break;
+      }
+    }
+  }
+
+  // Which blocks the directions now stored (the affine ones) take to a weight other than zero: those
+  // whose dual slack falls by a larger part of itself than their weight.
+  void keeping_weight(std::vector<char>& out) const;
+
+  // values -= D dg on the first coordinates, where they are not zero.
+  void add_response(const double* dg, std::int64_t known, std::vector<double>& values) const;
+
+  double max_primal_step() const {
+    double a = kUnbounded;
+    for (const Block& b : blocks_) {
+      if (b.has_pairs())
+        for (std::int64_t c = b.begin; c < b.end; ++c) {
+          if (dx1_[c] < 0.0) a = std::min(a, -x1_[c] / dx1_[c]);
+          if (dx2_[c] < 0.0) a = std::min(a, -x2_[c] / dx2_[c]);
+        }
+      if (b.has_cone())
+        a = std::min(
+            a, cone_step(b.t, b.dt, w.data() + b.begin, dw.data() + b.begin, b.end - b.begin));
+    }
+    return a;
+  }
+  double max_dual_step() const {
+    double a = kUnbounded;
+    for (const Block& b : blocks_) {
+      if (b.has_pairs())
+        for (std::int64_t c = b.begin; c < b.end; ++c) {
+          if (dz1_[c] < 0.0) a = std::min(a, -z1_[c] / dz1_[c]);
+          if (dz2_[c] < 0.0) a = std::min(a, -z2_[c] / dz2_[c]);
+        }
+      if (b.has_cone())
+        a = std::min(a, cone_step(b.shape.l2, 0.0, v_.data() + b.begin, dv_.data() + b.begin,
+                                  b.end - b.begin));
+    }
+    return a;
+  }
+
+  void step(double ap, double ad) {
+    for (Block& b : blocks_) {
+      for (std::int64_t c = b.begin; c < b.end; ++c) {
+        if (b.has_pairs()) {
+          x1_[c] += ap * dx1_[c];
+          x2_[c] += ap * dx2_[c];
+          z1_[c] += ad * dz1_[c];
+          z2_[c] += ad * dz2_[c];
+        }
+        if (b.has_cone()) v_[c] += ad * dv_[c];
+        // The pairs carry W where they are alone, so that it never drifts from them.
+        if (b.shape.kind == BlockKind::absolute)
+          w[c] = x1_[c] - x2_[c];
+        else if (b.shape.kind == BlockKind::maximum)
+          w[c] = 0.5 * (x2_[c] - x1_[c]);
+        else
+          w[c] += ap * dw[c];
+        shift[c] = (1.0 - ad) * shift[c] + (ad - ap) * b.shape.quad * dw[c];
+        if (std::fabs(shift[c]) < 1e-15) shift[c] = 0.0;
+      }
+      b.t += ap * b.dt;
+    }
+  }
+
+  // Penalty value of the weights `values` (one per coordinate).
+  double value(const std::vector<double>& values) const {
+    double total = 0.0;
+    for (const Block& b : blocks_) {
+      double l1 = 0.0, sq = 0.0, big = 0.0;
+      for (std::int64_t c = b.begin; c < b.end; ++c) {
+        const double a = std::fabs(values[c]);
+        l1 += a;
+        sq += a * a;
+        big = std::max(big, a);
+      }
+      switch (b.shape.kind) {
+        case BlockKind::absolute: total += b.shape.l1 * l1 + 0.5 * b.shape.quad * sq; break;
+        case BlockKind::maximum: total += big; break;
+        case BlockKind::euclidean: total += b.shape.l2 * std::sqrt(sq); break;
+        case BlockKind::sparse: total += b.shape.l1 * l1 + b.shape.l2 * std::sqrt(sq); break;
+      }
+    }
+    return total;
+  }
+
+  // dg -= the dual vector as the slacks have it; what is left is rounding.
+  void subtract_held(double* dg) const;
+
+  // The conjugate of the blocks with curvature at the dual vector g, one value per coordinate. It
+  // is computed from g and not from the slacks, which follow g only up to their accumulated
+  // rounding.
+  double conjugate(const double* g) const {
+    double total = 0.0;
+    for (const Block& b : blocks_) {
+      if (b.shape.quad <= 0.0) continue;
+      const double over = std::max(std::fabs(g[b.begin]) - b.shape.l1, 0.0);
+      total += over * over / (2.0 * b.shape.quad);
+    }
+    return total;
+  }
+
+  // What the shifts may be worth at the current weights, for the blocks where G itself must lie in
+  // the dual ball (where the penalty has curvature any G will do); unbounded while they are not
+  // small.
+  double shift_value(double limit) const {
+    double total = 0.0;
+    for (const Block& b : blocks_) {
+      if (b.shape.quad > 0.0) continue;
+      for (std::int64_t c = b.begin; c < b.end; ++c) {
+        if (std::fabs(shift[c]) > limit) return kUnbounded;
+        total += std::fabs(shift[c] * w[c]);
+      }
+    }
+    return total;
+  }
+
+  // Weights with the coordinates that complementarity says are zero set to exactly zero: those
+  // whose effect on the scores (|W| times the column's scale) is below their dual slack.
+  void sparse_weights(const double* column_scale, double threshold,
+                      std::vector<double>& out) const {
+    out.assign(w.begin(), w.end());
+    for (const Block& b : blocks_) {
+      double scale = 0.0;
+      for (std::int64_t c = b.begin; c < b.end; ++c) scale = std::max(scale, column_scale[col[c]]);
+      if (b.has_cone()) {
+        double vv = 0.0;
+        for (std::int64_t c = b.begin; c < b.end; ++c) vv += v_[c] * v_[c];
+        if (b.t * scale < threshold * (1.0 - std::sqrt(vv) / b.shape.l2)) zero(b, out);
+      }
+      if (b.shape.kind == BlockKind::maximum) {
+        double slack = 0.0, t = 0.0;
+        for (std::int64_t c = b.begin; c < b.end; ++c) {
+          slack += 2.0 * std::min(z1_[c], z2_[c]);
+          t = std::max(t, 0.5 * (x1_[c] + x2_[c]));
+        }
+        if (t * scale < threshold * slack) zero(b, out);
+      } else if (b.has_pairs()) {
+        for (std::int64_t c = b.begin; c < b.end; ++c)
+          if (std::max(x1_[c], x2_[c]) * scale < threshold * std::min(z1_[c], z2_[c]) / b.shape.l1)
+            out[c] = 0.0;
+      }
+    }
+  }
+
+ private:
+  struct Block {
+    BlockShape shape;
+    std::int64_t begin = 0, end = 0;
+    double t = 0.0, dt = 0.0, ht = 0.0, kappa = 0.0, eta2 = 0.0, w0 = 0.0;
+    // Scaled directions, scaled point and terms of a cone: their radial parts.
+    double dx0 = 0.0, ds0 = 0.0, l0 = 0.0, term0 = 0.0, saved_dt = 0.0;
+    bool has_pairs() const { return shape.kind != BlockKind::euclidean; }
+    bool has_cone() const {
+      return shape.kind == BlockKind::euclidean || shape.kind == BlockKind::sparse;
+    }
+  };
+  std::vector<Block> blocks_;
+  // v: vector part of the cone dual; x, z: the positive pairs; c1, c2: their complementarity
+  // targets; a1, a2: right-hand sides of the pair and cone parts; w1: vector part of the NT scaling
+  // point.
+  std::vector<double> v_, dv_, x1_, x2_, z1_, z2_, dx1_, dx2_, dz1_, dz2_, c1_, c2_, a1_, a2_, w1_;
+  // Terms of the pairs and the vector parts of those of the cones; scaled point and directions.
+  std::vector<double> term1_, term2_, term_, l_, sdx_, sds_;
+  struct {
+    std::vector<double> w, x1, x2, v, z1, z2;
+  } saved_;
+
+  double pair_scaling(std::int64_t c) const { return x1_[c] / z1_[c] + x2_[c] / z2_[c]; }
+  void pair_directions(std::int64_t c, double dz) {
+    dz1_[c] = dz;
+    dz2_[c] = -dz;
+    dx1_[c] = (c1_[c] - x1_[c] * dz) / z1_[c];
+    dx2_[c] = (c2_[c] + x2_[c] * dz) / z2_[c];
+  }
+  // Of the two slacks t - W and t + W at most one is small. The dual of the large one comes from
+  // its own complementarity, that of the small one from dz1 - dz2 = -dG: the other way round the
+  // small slack's rounding error is divided by itself.
+  void maximum_directions(const Block& b, std::int64_t c, double dg) {
+    if (x1_[c] < x2_[c]) {
+      dz2_[c] = (c2_[c] - z2_[c] * (b.dt + dw[c])) / x2_[c];
+      dz1_[c] = dz2_[c] - dg;
+      dx1_[c] = (c1_[c] - x1_[c] * dz1_[c]) / z1_[c];
+      dx2_[c] = 2.0 * b.dt - dx1_[c];
+    } else {
+      dz1_[c] = (c1_[c] - z1_[c] * (b.dt - dw[c])) / x1_[c];
+      dz2_[c] = dz1_[c] + dg;
+      dx2_[c] = (c2_[c] - x2_[c] * dz2_[c]) / z2_[c];
+      dx1_[c] = 2.0 * b.dt - dx2_[c];
+    }
+  }
+  double dot_w1(const Block& b, const std::vector<double>& a) const {
+    double s = 0.0;
+    for (std::int64_t c = b.begin; c < b.end; ++c) s += w1_[c] * a[c];
+    return s;
+  }
+  // dt of the cone from dw. Reading it off dv instead, dt = ht - 2 eta2 w0 (w1 . dv), multiplies
+  // the rounding of dv by |w1|^2, which grows like 1/mu, and throws (t, W) out of the cone.
+  double cone_radius_direction(const Block& b) const {
+    double ss = 0.0, along = 0.0;
+    for (std::int64_t c = b.begin; c < b.end; ++c) {
+      ss += w1_[c] * w1_[c];
+      along += w1_[c] * (a2_[c] - dw[c]);
+    }
+    return b.ht - 2.0 * b.w0 * along / (1.0 + 2.0 * ss);
+  }
+  std::array<std::vector<double>*, 27> arrays() {
+    return {&w,   &delta, &vec, &h,    &dw,   &shift, &v_,     &dv_,    &x1_,
+            &x2_, &z1_,   &z2_, &dx1_, &dx2_, &dz1_,  &dz2_,   &c1_,    &c2_,
+            &a1_, &a2_,   &w1_, &l_,   &sdx_, &sds_,  &term1_, &term2_, &term_};
+  }
+  static void zero(const Block& b, std::vector<double>& out) {
+    for (std::int64_t c = b.begin; c < b.end; ++c) out[c] = 0.0;
+  }
+
+  void enter(Block& b, const double* g, double mu);
+  void enter_maximum(Block& b, const double* g, double mu);
+  void enter_sparse(Block& b, const double* g, double mu);
+  void move_to(Block& b, const double* weights, double mu, bool known);
+  double central_maximum(const Block& b, double mu) const;
+  void scale_maximum(Block& b);
+  void scale_cone(Block& b);
+  void scale_sparse(Block& b);
+  void rhs_maximum(Block& b);
+  void rhs_cone(Block& b, double tau);
+  void scale_directions(Block& b);
+  void add_cone_centring(Block& b, double ap, double ad, double low, double high);
+  void rhs_sparse(Block& b);
+  void split_direction(Block& b, const double* dg);
+  static double cone_step(double t, double dt, const double* w, const double* dw,
+                          std::int64_t size);
+};
+
+}  // namespace sparsvm
+
+#include "penalty/cone_blocks_impl.hpp"
+#include "penalty/cone_blocks_terms.hpp"

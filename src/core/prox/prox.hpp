@@ -1,0 +1,244 @@
+// Projections and proximity operators of vectors.
+//
+//   prox_f(v) = argmin_w ½‖w − v‖² + f(w)
+//
+// Every kernel may work in place (out == v). NaN goes in and comes out; nothing loops on it.
+// Every `work` must have been reserved for n entries.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "prox/threshold.hpp"
+
+namespace sparsvm {
+
+/// v clipped to [−bound, bound]; NaN stays NaN.
+inline double clipped(double v, double bound) {
+  const double low = v < -bound ? -bound : v;
+  return bound < low ? bound : low;
+}
+
+/// sign(v)·max(|v| − t, 0), written so that NaN stays NaN and the loop around it vectorises.
+inline double soft(double v, double t) { return v - clipped(v, t); }
+
+/// Plain +0, but NaN where v is NaN, so that bad input is never hidden.
+inline double zero_of(double v) { return v == v ? 0.0 : v; }
+
+/// ‖v‖₂ without overflow or underflow of the squares.
+inline double norm2(const double* v, std::int64_t n) {
+  double sum = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) sum += v[k] * v[k];
+  if (sum > 1e-280 && sum < 1e300) return std::sqrt(sum);
+  double top = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) top = std::abs(v[k]) > top ? std::abs(v[k]) : top;
+  if (!(top > 0.0) || !(top < INFINITY)) return std::sqrt(sum);  // zeros, infinity or NaN
+  sum = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) sum += (v[k] / top) * (v[k] / top);
+  return top * std::sqrt(sum);
+}
+
+inline double norm1(const double* v, std::int64_t n) {
+  double sum = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) sum += std::abs(v[k]);
+  return sum;
+}
+
+/// Projection on the simplex {u >= 0, Σu = mass}: u = (y − theta)₊.
+///
+/// Entries are taken relative to the largest, so that the sum is right to rounding of `mass`
+/// however large y is, and entries further down than `mass` are out at once.
+inline void project_simplex(const double* y, std::int64_t n, double mass, double* out,
+                            ProxScratch& work) {
+  if (n == 0) return;
+  if (!(mass > 0.0)) {
+    std::fill(out, out + n, 0.0);
+    return;
+  }
+  double top = y[0];
+  for (std::int64_t k = 1; k < n; ++k) top = y[k] > top ? y[k] : top;
+  for (std::int64_t k = 0; k < n; ++k) out[k] = y[k] - top;
+  const double theta = threshold(out, nullptr, n, -mass, 0.0, -mass, work);
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double excess = out[k] - theta;
+    out[k] = excess < 0.0 ? 0.0 : excess;
+  }
+}
+
+/// Fill z = |v| − max|v| and return max|v|.
+inline double depths(const double* v, std::int64_t n, double* z) {
+  double top = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    z[k] = std::abs(v[k]);
+    top = z[k] > top ? z[k] : top;
+  }
+  for (std::int64_t k = 0; k < n; ++k) z[k] -= top;
+  return top;
+}
+
+/// Projection on the ball {‖u‖₁ <= radius}.
+inline void project_l1_ball(const double* v, std::int64_t n, double radius, double* out,
+                            ProxScratch& work) {
+  if (!(radius > 0.0)) {
+    std::fill(out, out + n, 0.0);
+    return;
+  }
+  if (norm1(v, n) <= radius) {
+    std::copy(v, v + n, out);
+    return;
+  }
+  double* z = work.values();
+  depths(v, n, z);
+  const double theta = threshold(z, nullptr, n, -radius, 0.0, -radius, work);
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double excess = z[k] - theta;
+    out[k] = excess <= 0.0 ? 0.0 : std::copysign(excess, v[k]);
+  }
+}
+
+/// prox of t·‖·‖₂: shrink the length by t.
+inline void prox_group_l2(const double* v, std::int64_t n, double t, double* out) {
+  const double length = norm2(v, n);
+  // No branch: whether a group vanishes is hard to predict. Adding 0 turns −0 into +0.
+  const double factor = length > t ? (length - t) / length : 0.0;
+  for (std::int64_t k = 0; k < n; ++k) out[k] = factor * v[k] + 0.0;
+}
+
+/// prox of t·‖·‖_∞: by Moreau v − P_{‖·‖₁ <= t}(v), which clips the magnitudes at the level T
+/// with Σ_k (|v_k| − T)₊ = t.
+inline void prox_group_linf(const double* v, std::int64_t n, double t, double* out,
+                            ProxScratch& work) {
+  if (norm1(v, n) <= t) {
+    std::fill(out, out + n, 0.0);
+    return;
+  }
+  double* z = work.values();
+  const double top = depths(v, n, z);
+  const double level = std::max(0.0, top + threshold(z, nullptr, n, -t, 0.0, -t, work));
+  for (std::int64_t k = 0; k < n; ++k) out[k] = clipped(v[k], level);
+}
+
+/// prox of t·‖ω∘·‖₂ with differing ω >= 0; entries of ω = 0 stay.
+///
+/// w_j = v_j N/(N + tω_j²) where N = ‖ω∘w‖ is the root of φ(N) = Σ(ω_j v_j/(N + tω_j²))² = 1, and
+/// w = 0 on the support of ω where φ(0) <= 1. φ^(−1/2) is concave and increasing (it is a mean of
+/// exponent −2), so Newton's method for φ^(−1/2) = 1 rises to the root from any point left of it,
+/// such as the largest root that a single term would have. v and ω are taken relative to their
+/// largest entries: the prox is homogeneous.
+inline void prox_group_l2_weighted(const double* v, const double* omega, std::int64_t n, double t,
+                                   double* out) {
+  double top = 0.0, heavy = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    if (omega[k] > 0.0) top = std::abs(v[k]) > top ? std::abs(v[k]) : top;
+    heavy = omega[k] > heavy ? omega[k] : heavy;
+  }
+  const double step = t * (heavy / top);
+  if (!(top > 0.0) || !(step > 0.0)) {
+    std::copy(v, v + n, out);
+    return;
+  }
+  double length = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double o = omega[k] / heavy;
+    const double alone = o * (std::abs(v[k]) / top - step * o);
+    length = alone > length ? alone : length;
+  }
+  for (int pass = 0; pass < 100; ++pass) {
+    double phi = 0.0, slope = 0.0;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const double o = omega[k] / heavy;
+      if (!(o > 0.0)) continue;
+      const double below = length + step * o * o;
+      const double ratio = o * (v[k] / top) / below;
+      phi += ratio * ratio;
+      slope += ratio * ratio / below;
+    }
+    if (!(phi > 1.0)) break;
+    const double next = length + (std::sqrt(phi) - 1.0) * (phi / slope);
+    if (!(next > length)) break;
+    length = next;
+  }
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double o = omega[k] / heavy;
+    if (!(o > 0.0)) {
+      out[k] = v[k];
+    } else {
+      out[k] = length > 0.0 ? v[k] * (length / (length + step * o * o)) : zero_of(v[k]);
+    }
+  }
+}
+
+/// prox of t·‖ω∘·‖_∞ with differing ω >= 0; entries of ω = 0 stay.
+///
+/// |w_j| = min(|v_j|, T/ω_j) where T is the root of Σ (ω_j|v_j| − T)₊/ω_j² = t, a threshold with
+/// weights 1/ω², or 0 where Σ|v_j|/ω_j <= t. ω is taken relative to its largest entry.
+inline void prox_group_linf_weighted(const double* v, const double* omega, std::int64_t n, double t,
+                                     double* out, ProxScratch& work) {
+  double heavy = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) heavy = omega[k] > heavy ? omega[k] : heavy;
+  if (!(heavy > 0.0) || !(t > 0.0)) {
+    std::copy(v, v + n, out);
+    return;
+  }
+  const double step = t * heavy;
+  double* z = work.values();
+  double* cost = work.costs();
+  double total = 0.0, top = 0.0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double o = omega[k] / heavy;
+    z[k] = o * std::abs(v[k]);
+    cost[k] = o > 0.0 ? 1.0 / std::max(o * o, 1e-300) : 0.0;
+    if (o > 0.0) total += std::abs(v[k]) / o;
+    top = z[k] > top ? z[k] : top;
+  }
+  double level = 0.0;
+  if (!(total <= step)) {
+    for (std::int64_t k = 0; k < n; ++k) z[k] -= top;
+    level = top + threshold(z, cost, n, -step, 0.0, -top, work);
+  }
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double o = omega[k] / heavy;
+    if (!(o > 0.0)) {
+      out[k] = v[k];
+    } else {
+      out[k] = level > 0.0 ? clipped(v[k], level / o) : zero_of(v[k]);
+    }
+  }
+}
+
+/// prox of mass·max_k(y_k + r_k), the multiclass hinge: y − P_simplex(y + r) (000 Prop. 3.1).
+inline void prox_hinge(const double* y, const double* r, std::int64_t n, double mass, double* out,
+                       ProxScratch& work) {
+  double* shifted = work.values();
+  for (std::int64_t k = 0; k < n; ++k) shifted[k] = y[k] + r[k];
+  project_simplex(shifted, n, mass, shifted, work);
+  for (std::int64_t k = 0; k < n; ++k) out[k] = y[k] - shifted[k];
+}
+
+/// Projection of (y, zeta) on the epigraph {(p, θ): max_k(p_k + r_k) <= θ} (000 Prop. 3.3).
+///
+/// p = min(y, θ − r), where θ is the root of Σ_k (y_k + r_k − θ)₊ + ζ − θ = 0; the root is found
+/// without the sorting of the proposition. Returns θ.
+inline double project_epigraph(const double* y, const double* r, std::int64_t n, double zeta,
+                               double* out, ProxScratch& work) {
+  double* z = work.values();
+  double top = -INFINITY;
+  for (std::int64_t k = 0; k < n; ++k) {
+    z[k] = y[k] + r[k];
+    top = z[k] > top ? z[k] : top;
+  }
+  double theta = zeta;
+  if (top > zeta) {
+    for (std::int64_t k = 0; k < n; ++k) z[k] -= top;
+    const double gap = zeta - top;
+    theta = top + threshold(z, nullptr, n, gap, 1.0, gap, work);
+  }
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double bound = theta - r[k];
+    out[k] = bound < y[k] ? bound : y[k];
+  }
+  return theta;
+}
+
+}  // namespace sparsvm

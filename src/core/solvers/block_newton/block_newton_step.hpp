@@ -1,0 +1,412 @@
+// One step of Newton's method on the active manifold of the penalty, by conjugate gradients or, where
+// that costs no more than they may, by factorising its matrix.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "design/column_reader.hpp"
+#include "loss/smooth_state.hpp"
+#include "penalty/block_newton_penalty.hpp"
+#include "solvers/block_newton/block_newton_direct.hpp"
+#include "solvers/block_newton/block_newton_hessian.hpp"
+#include "solvers/block_newton/block_newton_precondition.hpp"
+#include "support/monitor.hpp"
+
+namespace sparsvm {
+
+/// The point; both arrays belong to the caller.
+struct SmoothPoint {
+  double* W;  // d x outputs
+  double* b;  // outputs
+};
+
+class NewtonStep {
+ public:
+  NewtonStep(SmoothPoint& point, SmoothRows& rows, ColumnSource& columns, UnitPenalty& penalty,
+             const double* linear, bool intercept, Monitor& monitor)
+      : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
+        intercept_(intercept), monitor_(monitor), width_(rows.width), outputs_(rows.outputs),
+        u_(static_cast<std::size_t>(rows.stride)), preconditioner_(rows, penalty, monitor),
+        direct_(rows, columns, penalty, monitor) {}
+
+  struct Options {
+    double forcing = 0.3;
+    int cg_limit = 30;
+  };
+
+  struct Outcome {
+    bool moved = false;     // the objective fell
+    bool full = false;      // by the whole step, cut at the kinks it met
+    double fraction = 0.0;  // of the direction that was tried last
+    int cg = 0;             // iterations of conjugate gradients
+    double residual = 0.0;  // largest entry of the gradient on the manifold before the step
+    // The loss plus the penalty of the listed units; NaN where there was nothing to do.
+    double before = std::nan(""), after = std::nan("");
+  };
+
+  /// Step on the listed units (all that are not zero, and the free ones) and the intercept.
+  Outcome run(const std::vector<std::int64_t>& units, const Options& options) {
+    Outcome outcome;
+    gather(units);
+    if (size_ == 0) return outcome;
+    gradient();
+    tangent();
+    rows_.refresh_curvature();
+    diagonal();
+    bend();
+    for (std::size_t e = 0; e < g_.size(); ++e) {
+      if (mark_[e] != UnitPenalty::fixed)
+        outcome.residual = std::max(outcome.residual, std::fabs(g_[e] + q_[e]));
+    }
+    const SmoothNewtonSystem system{units, starts_, features_, intercept_, active_,
+                                    w_,    mark_,   h_,        straight_};
+    descend();
+    const bool direct =
+        direct_.pays(system, options.cg_limit) && direct_.solve(system, ring_, r_, step_);
+    if (!direct) {
+      preconditioner_.prepare(system);
+      outcome.cg = conjugate_gradients(options);
+      preconditioner_.spend(outcome.cg);
+      products_ += outcome.cg;
+    }
+    line_search(outcome);
+    if (direct) direct_.adapt(outcome.full);
+    return outcome;
+  }
+
+  /// Products with the Hessian made so far.
+  std::int64_t products() const { return products_; }
+
+ private:
+  static constexpr double kFlat = 1e-7;  // single precision sees no less curvature
+
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+  void gather(const std::vector<std::int64_t>& units) {
+    units_ = &units;
+    features_.clear();
+    starts_.clear();
+    for (const std::int64_t u : units) {
+      starts_.push_back(static_cast<std::int64_t>(features_.size()));
+      features_.insert(features_.end(), penalty_.features(u),
+                       penalty_.features(u) + penalty_.size(u));
+    }
+    const auto m = static_cast<std::int64_t>(features_.size());
+    size_ = m + (intercept_ ? 1 : 0);
+    const std::size_t cells = at(size_ * width_);
+    w_.assign(cells, 0.0);
+    for (std::int64_t f = 0; f < m; ++f) {
+      std::copy_n(point_.W + std::int64_t{features_[at(f)]} * outputs_, outputs_,
+                  w_.data() + f * width_);
+    }
+    mark_.assign(cells, static_cast<unsigned char>(UnitPenalty::fixed));
+    q_.assign(cells, 0.0), g_.resize(cells), h_.resize(cells);
+    if (features_ != built_ || active_.starts.empty()) {
+      built_ = features_;
+      active_.build(columns_, features_, rows_.n);
+    }
+  }
+
+  void tangent() {
+    for (std::size_t k = 0; k < units_->size(); ++k) {
+      const std::size_t o = at(starts_[k] * width_);
+      penalty_.tangent((*units_)[k], &w_[o], &g_[o], &mark_[o], &q_[o]);
+    }
+    if (!intercept_) return;
+    const std::int64_t m = size_ - 1;
+    for (int k = 0; k < outputs_; ++k) mark_[at(m * width_ + k)] = UnitPenalty::loose;
+  }
+
+  void gradient() {
+    const auto m = static_cast<std::int64_t>(features_.size());
+    for (std::int64_t f = 0; f < m; ++f) {
+      const std::int32_t j = features_[at(f)];
+      column_gradient(columns_[j], width_, rows_.D.data(), g_.data() + f * width_);
+      if (linear_) {
+        for (int k = 0; k < outputs_; ++k) {
+          g_[at(f * width_ + k)] -= penalty_.alpha * linear_[std::int64_t{j} * outputs_ + k];
+        }
+      }
+    }
+    if (!intercept_) return;
+    double* own = g_.data() + m * width_;
+    std::fill(own, own + width_, 0.0);
+    for (std::int64_t i = 0; i < rows_.n; ++i) {
+      for (int k = 0; k < width_; ++k) own[k] += rows_.D[at(i * width_ + k)];
+    }
+  }
+
+  void diagonal() {
+    const auto m = static_cast<std::int64_t>(features_.size());
+    for (std::int64_t f = 0; f < m; ++f) {
+      column_curvature(columns_[features_[at(f)]], width_, rows_.C.data(), rows_.stride,
+                       h_.data() + f * width_);
+    }
+    if (intercept_) {
+      double* own = h_.data() + m * width_;
+      std::fill(own, own + width_, 0.0);
+      for (const std::int32_t i : rows_.active) {
+        for (int k = 0; k < outputs_; ++k)
+          own[k] += rows_.C[at(std::int64_t{i} * rows_.stride + k)];
+      }
+    }
+    // A coordinate without curvature would be moved without bound.
+    for (std::int64_t f = 0; f < size_; ++f) {
+      double* h = h_.data() + f * width_;
+      double mean = 0.0;
+      for (int k = 0; k < outputs_; ++k) mean += h[k] / outputs_;
+      for (int k = 0; k < outputs_; ++k) h[k] = std::max(h[k], 1e-4 * mean);
+    }
+  }
+
+  /// The curvature of the penalty.
+  void bend() {
+    straight_.assign(w_.size(), 0.0);
+    if (!penalty_.curved()) return;
+    ring_.assign(w_.size(), 0.0);
+    for (std::size_t k = 0; k < units_->size(); ++k) {
+      const std::size_t o = at(starts_[k] * width_);
+      penalty_.curvature((*units_)[k], &w_[o], &mark_[o], &straight_[o], &ring_[o]);
+    }
+  }
+
+  void add_rings(const std::vector<double>& p, std::vector<double>& out) const {
+    for (std::size_t k = 0; k < units_->size(); ++k) {
+      const std::size_t from = at(starts_[k] * width_);
+      const std::size_t to = from + at(penalty_.size((*units_)[k]) * width_);
+      if (penalty_.joint()) {
+        double along = 0.0;
+        for (std::size_t e = from; e < to; ++e) along += ring_[e] * p[e];
+        for (std::size_t e = from; e < to; ++e) out[e] -= ring_[e] * along;
+        continue;
+      }
+      for (std::size_t r = 0; r < at(width_); ++r) {
+        double along = 0.0;
+        for (std::size_t e = from + r; e < to; e += at(width_)) along += ring_[e] * p[e];
+        for (std::size_t e = from + r; e < to; e += at(width_)) out[e] -= ring_[e] * along;
+      }
+    }
+  }
+
+  /// out = (Hessian of the loss + curvature of the penalty) p.
+  void product(const std::vector<double>& p, std::vector<double>& out) {
+    const int stride = rows_.stride;
+    from_.assign(at(size_ * stride), 0.0F);
+    to_.assign(at(size_ * stride), 0.0F);
+    for (std::int64_t f = 0; f < size_; ++f) {
+      for (int k = 0; k < outputs_; ++k) {
+        from_[at(f * stride + k)] = static_cast<float>(p[at(f * width_ + k)]);
+      }
+    }
+    const RowData& data = rows_.data();
+    const HessianRows rows{data.loss,
+                           stride,
+                           data.y,
+                           data.mass,
+                           rows_.C.data(),
+                           rows_.Q.data(),
+                           rows_.active.data(),
+                           rows_.active.size()};
+    hessian_product(rows, active_, from_.data(), intercept_ ? size_ - 1 : -1, to_.data(),
+                    u_.data());
+    for (std::int64_t f = 0; f < size_; ++f) {
+      for (int k = 0; k < outputs_; ++k) {
+        const std::size_t e = at(f * width_ + k);
+        out[e] = static_cast<double>(to_[at(f * stride + k)]) + straight_[e] * p[e];
+      }
+    }
+    if (penalty_.bends()) add_rings(p, out);
+  }
+
+  static double inner(const std::vector<double>& a, const std::vector<double>& b) {
+    double sum = 0.0;
+    for (std::size_t e = 0; e < a.size(); ++e) sum += a[e] * b[e];
+    return sum;
+  }
+
+  /// r_ = the steepest descent on the manifold.
+  void descend() {
+    r_.resize(w_.size()), z_.resize(w_.size());
+    for (std::size_t e = 0; e < w_.size(); ++e) {
+      r_[e] = mark_[e] == UnitPenalty::fixed ? 0.0 : -(g_[e] + q_[e]);
+    }
+  }
+
+  int conjugate_gradients(const Options& options) {
+    const std::size_t cells = w_.size();
+    step_.assign(cells, 0.0);
+    hp_.assign(cells, 0.0);
+    preconditioner_.apply(r_, z_);
+    p_ = z_;
+    double rz = inner(r_, z_);
+    const double goal = options.forcing * options.forcing * rz;
+    int it = 0;
+    while (it < options.cg_limit && rz > goal && rz > 0.0) {
+      monitor_.poll();
+      product(p_, hp_);
+      const double bend = inner(p_, hp_);
+      // Along a direction that is flat to rounding only a kink, or a sample that comes to life,
+      // ends the descent: go far and let the line search find it.
+      double diagonal = 0.0;
+      for (std::size_t e = 0; e < cells; ++e) diagonal += p_[e] * (h_[e] + straight_[e]) * p_[e];
+      const bool flat = !(bend > kFlat * diagonal);
+      if (!(diagonal > 0.0)) break;
+      const double a = rz / (flat ? kFlat * diagonal : bend);
+      for (std::size_t e = 0; e < cells; ++e) step_[e] += a * p_[e], r_[e] -= a * hp_[e];
+      ++it;
+      if (flat) break;
+      preconditioner_.apply(r_, z_);
+      const double next = inner(r_, z_);
+      const double beta = next / rz;
+      rz = next;
+      for (std::size_t e = 0; e < cells; ++e) p_[e] = z_[e] + beta * p_[e];
+    }
+    if (it == 0) step_ = z_;
+    return it;
+  }
+
+  double penalty_at(const std::vector<double>& step, double t) {
+    moved_.resize(w_.size());
+    for (std::size_t e = 0; e < w_.size(); ++e) moved_[e] = w_[e] + t * step[e];
+    double total = 0.0;
+    for (std::size_t k = 0; k < units_->size(); ++k) {
+      total += penalty_.value((*units_)[k], &moved_[at(starts_[k] * width_)]);
+    }
+    return total;
+  }
+
+  double slope_of(const std::vector<double>& step) const {
+    double slope = 0.0;
+    for (std::size_t e = 0; e < step.size(); ++e) slope += (g_[e] + q_[e]) * step[e];
+    return slope;
+  }
+
+  void scores_of(const std::vector<double>& step) {
+    std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
+    const auto m = static_cast<std::int64_t>(features_.size());
+    for (std::int64_t f = 0; f < m; ++f) {
+      add_column(columns_[features_[at(f)]], width_, step.data() + f * width_, rows_.U.data());
+    }
+    if (!intercept_) return;
+    const double* own = step.data() + m * width_;
+    for (std::int64_t i = 0; i < rows_.n; ++i) {
+      for (int k = 0; k < outputs_; ++k) rows_.U[at(i * width_ + k)] += own[k];
+    }
+  }
+
+  void line_search(Outcome& outcome) {
+    const double loss = rows_.value(), before = loss + penalty_at(step_, 0.0);
+    outcome.before = outcome.after = before;
+    cut_ = step_;
+    cut_at_kinks();
+    if (try_direction(cut_, before, {1.0, 0.5, 0.25}, outcome)) {
+      outcome.full = outcome.fraction == 1.0;
+      return;
+    }
+    // Too many kinks at once: up to some of them, at last to the first.
+    for (const double t : stops()) {
+      for (std::size_t e = 0; e < cut_.size(); ++e) cut_[e] = t * step_[e];
+      cut_at_kinks();
+      if (try_direction(cut_, before, {1.0}, outcome)) return;
+    }
+  }
+
+  void cut_at_kinks() {
+    for (std::size_t k = 0; k < units_->size(); ++k) {
+      const std::size_t o = at(starts_[k] * width_);
+      penalty_.cut_at_kinks((*units_)[k], &w_[o], &cut_[o]);
+    }
+  }
+
+  /// Fractions of the step worth trying, falling.
+  std::vector<double> stops() {
+    std::vector<double> times, found;
+    for (std::size_t k = 0; k < units_->size(); ++k) {
+      const std::size_t o = at(starts_[k] * width_);
+      penalty_.kinks((*units_)[k], &w_[o], &step_[o], times);
+    }
+    std::sort(times.begin(), times.end());
+    for (const double share : {0.5, 0.2, 0.05, 0.0}) {
+      if (times.empty()) break;
+      const auto which = static_cast<std::size_t>(share * static_cast<double>(times.size()));
+      // A little further, so that rounding does not stop it short.
+      const double t = times[which] * (1.0 + 1e-12);
+      if (found.empty() || t < found.back()) found.push_back(t);
+    }
+    for (int halvings = 0; halvings < 8; ++halvings) {
+      found.push_back(0.2 * (found.empty() ? 1.0 : found.back()));
+    }
+    return found;
+  }
+
+  bool try_direction(const std::vector<double>& step, double before,
+                     std::initializer_list<double> sizes, Outcome& outcome) {
+    const double slope = slope_of(step);
+    if (!(slope < 0.0)) return false;
+    scores_of(step);
+    const double linear = linear_ ? linear_change(step) : 0.0;
+    for (const double t : sizes) {
+      const double after = rows_.value(t) + penalty_at(step, t) - t * linear;
+      // Below rounding of the objective a step counts if it does not raise it.
+      const double noise = 4e-16 * std::fabs(before);
+      if (!(after <= before + 1e-4 * t * slope + noise)) continue;
+      take(step, t);
+      outcome.moved = true;
+      outcome.fraction = t;
+      outcome.after = after;
+      return true;
+    }
+    return false;
+  }
+
+  double linear_change(const std::vector<double>& step) const {
+    double sum = 0.0;
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      for (int k = 0; k < outputs_; ++k) {
+        sum += linear_[std::int64_t{features_[f]} * outputs_ + k] * step[f * at(width_) + at(k)];
+      }
+    }
+    return penalty_.alpha * sum;
+  }
+
+  void take(const std::vector<double>& step, double t) {
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      double* w = point_.W + std::int64_t{features_[f]} * outputs_;
+      for (int k = 0; k < outputs_; ++k) {
+        const std::size_t e = f * at(width_) + at(k);
+        // A step cut at a kink ends there exactly.
+        w[k] = t == 1.0 && step[e] == -w_[e] ? 0.0 : w_[e] + t * step[e];
+      }
+    }
+    if (intercept_) {
+      for (int k = 0; k < outputs_; ++k) point_.b[k] += t * step[at((size_ - 1) * width_ + k)];
+    }
+    rows_.take_step(t);
+  }
+
+  SmoothPoint& point_;
+  SmoothRows& rows_;
+  ColumnSource& columns_;
+  UnitPenalty& penalty_;
+  const double* linear_;
+  bool intercept_;
+  Monitor& monitor_;
+  int width_, outputs_;
+  const std::vector<std::int64_t>* units_ = nullptr;
+  std::vector<std::int32_t> features_, built_;
+  std::vector<std::int64_t> starts_;
+  std::int64_t size_ = 0, products_ = 0;
+  ActiveRows active_;
+  std::vector<unsigned char> mark_;
+  std::vector<double> w_, q_, g_, h_, straight_, ring_, step_, r_, z_, p_, hp_;
+  // The line search comes when the vectors of the conjugate gradients are free.
+  std::vector<double>&cut_ = z_, &moved_ = hp_;
+  std::vector<float> from_, to_, u_;
+  NewtonPreconditioner preconditioner_;
+  DirectSystem direct_;
+};
+
+}  // namespace sparsvm

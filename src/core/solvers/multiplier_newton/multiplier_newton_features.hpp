@@ -1,0 +1,190 @@
+// The working set of the method of multipliers: which features take part, and their blocks.
+//
+// Whole groups of the penalty come in; single features where it has no groups. Coordinates are
+// Z = ω∘W; an unpenalised feature is measured by the root mean square of its column instead.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "design/design.hpp"
+#include "loss/augmented_hinge.hpp"
+#include "penalty/penalty_manifold.hpp"
+
+namespace sparsvm {
+
+struct MultiplierNewtonProblem {
+  const Design* design;
+  HingeTerms hinge;
+  PenaltyKind kind;
+  double l1_ratio;
+  const int32_t* groups;
+  int64_t n_groups;
+  bool per_class;
+  const double* omega;  // d
+  const double* rms;    // d root mean squares of the columns, the scale of unpenalised ones
+  bool intercept;
+  const double* tilt;  // d x outputs, or null
+};
+
+class NewtonFeatures {
+ public:
+  explicit NewtonFeatures(const MultiplierNewtonProblem& problem)
+      : p_(problem), d_(problem.design->d()), outputs_(problem.hinge.outputs()),
+        manifold_(problem.kind, problem.l1_ratio), inverse(size(d_)) {
+    for (int64_t j = 0; j < d_; ++j) {
+      const double unit = p_.omega[j] > 0.0 ? p_.omega[j] : p_.rms[j];
+      inverse[j] = unit > 0.0 ? 1.0 / unit : 1.0;
+    }
+    group_features();
+  }
+
+  /// Whether all features take part from the beginning: outsiders would cost no less, or the
+  /// penalty leaves none at zero.
+  bool take_all() const { return d_ <= 1024 || !manifold_.selects(); }
+
+  void take_all_features() {
+    std::fill(in_set_.begin(), in_set_.end(), static_cast<unsigned char>(1));
+    list_features();
+  }
+
+  /// Price all features by G = XᵀỸ (d x outputs); add groups of which some block exceeds the dual
+  /// ball, or, with a set made afresh, comes near its edge. Returns whether the set has changed.
+  bool choose(const double* G, const double* weights, double accuracy, bool afresh) {
+    const auto groups = static_cast<int64_t>(in_set_.size());
+    if (afresh) std::fill(in_set_.begin(), in_set_.end(), static_cast<unsigned char>(0));
+    int64_t active = 0;
+    std::vector<std::pair<double, int64_t>> outside;
+    for (int64_t g = 0; g < groups; ++g) {
+      if (afresh && needed(g, weights)) in_set_[g] = 1;
+      active += in_set_[g];
+      if (in_set_[g]) continue;
+      const double price = priced(g, G);
+      if (price > (afresh ? near_edge : 1.0 + accuracy)) outside.emplace_back(-price, g);
+    }
+    const auto cap = static_cast<std::size_t>(std::max<int64_t>(50, active));
+    if (outside.size() > cap) {
+      std::nth_element(outside.begin(), outside.begin() + static_cast<std::ptrdiff_t>(cap),
+                       outside.end());
+      outside.resize(cap);
+    }
+    for (const auto& [price, g] : outside) in_set_[g] = 1;
+    if (outside.empty() && !afresh) return false;
+    list_features();
+    return true;
+  }
+
+  double tilt(int64_t j, int64_t o) const { return p_.tilt ? p_.tilt[j * outputs_ + o] : 0.0; }
+
+ private:
+  /// Dual norms from here on are told apart; smaller ones are all alike.
+  static constexpr double near_edge = 0.8;
+
+  static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
+
+  /// Features of every group; single features where the penalty has no groups.
+  void group_features() {
+    const bool grouped = manifold_.grouped();
+    const int64_t groups = grouped ? p_.n_groups : d_;
+    group_first_.assign(size(groups + 1), 0);
+    for (int64_t j = 0; j < d_; ++j) ++group_first_[(grouped ? p_.groups[j] : j) + 1];
+    std::partial_sum(group_first_.begin(), group_first_.end(), group_first_.begin());
+    group_member_.resize(size(d_));
+    std::vector<int64_t> next(group_first_.begin(), group_first_.end() - 1);
+    for (int64_t j = 0; j < d_; ++j) {
+      group_member_[next[grouped ? p_.groups[j] : j]++] = static_cast<int32_t>(j);
+    }
+    in_set_.assign(size(groups), 0);
+  }
+
+  /// Whether a group must take part: it has non-zero or unpenalised coordinates.
+  bool needed(int64_t g, const double* weights) const {
+    for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
+      const int64_t j = group_member_[m];
+      if (p_.omega[j] == 0.0) return true;
+      for (int64_t o = 0; o < outputs_; ++o) {
+        if (weights[j * outputs_ + o] != 0.0) return true;
+      }
+    }
+    return false;
+  }
+
+  /// The largest dual norm among the blocks of a group outside the working set, W being zero.
+  double priced(int64_t g, const double* G) {
+    BlockList block;
+    std::vector<double> slope;
+    double price = 0.0;
+    const bool joint = manifold_.grouped() && !p_.per_class;
+    for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
+      block.first.assign(1, 0);
+      block.member.clear();
+      slope.clear();
+      for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
+        const int64_t j = group_member_[m];
+        for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
+          block.member.push_back(static_cast<int64_t>(slope.size()));
+          slope.push_back((G[j * outputs_ + q] - tilt(j, q)) * inverse[j]);
+        }
+      }
+      block.first.push_back(static_cast<int64_t>(slope.size()));
+      // Bisection between a cheap lower and upper bound: only which exceed matters.
+      if (!manifold_.exceeds(block, 0, slope.data(), std::max(price, near_edge))) continue;
+      double low = std::max(price, near_edge), high = 2.0 * low;
+      while (manifold_.exceeds(block, 0, slope.data(), high)) low = high, high *= 2.0;
+      for (int pass = 0; pass < 40; ++pass) {
+        const double middle = 0.5 * (low + high);
+        (manifold_.exceeds(block, 0, slope.data(), middle) ? low : high) = middle;
+      }
+      price = high;
+    }
+    return price;
+  }
+
+  /// The features of the working set in order, their blocks, scales and anchors.
+  void list_features() {
+    const bool grouped = manifold_.grouped();
+    std::vector<int32_t> position(size(d_), -1);
+    features.clear();
+    for (int64_t j = 0; j < d_; ++j) {
+      if (!in_set_[grouped ? p_.groups[j] : j]) continue;
+      position[j] = static_cast<int32_t>(features.size());
+      features.push_back(static_cast<int32_t>(j));
+    }
+    scale.resize(features.size());
+    for (std::size_t f = 0; f < features.size(); ++f) scale[f] = inverse[features[f]];
+    blocks = BlockList{};
+    const bool joint = grouped && !p_.per_class;
+    for (int64_t g = 0; g < static_cast<int64_t>(in_set_.size()); ++g) {
+      if (!in_set_[g]) continue;
+      for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
+        for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
+          const int64_t j = group_member_[m];
+          if (p_.omega[j] == 0.0) continue;
+          for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
+            blocks.member.push_back(position[j] * outputs_ + q);
+          }
+        }
+        const auto end = static_cast<int64_t>(blocks.member.size());
+        if (end > blocks.first.back()) blocks.first.push_back(end);
+      }
+    }
+  }
+
+  MultiplierNewtonProblem p_;
+  int64_t d_, outputs_;
+  PenaltyManifold manifold_;
+  std::vector<int64_t> group_first_;
+  std::vector<int32_t> group_member_;
+  std::vector<unsigned char> in_set_;
+
+ public:
+  std::vector<int32_t> features;  // in ascending order
+  std::vector<double> scale;      // 1/ω of each, 1/rms for unpenalised ones
+  std::vector<double> inverse;    // the same of all d features
+  BlockList blocks;               // over coordinates position·outputs + output
+};
+
+}  // namespace sparsvm

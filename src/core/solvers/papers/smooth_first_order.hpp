@@ -1,0 +1,224 @@
+// Full-gradient methods for a smooth loss plus a penalty with a prox.
+//
+// With f the smooth part, F = f + α·penalty and p_L(y) = prox_{(α/L)·penalty}(y − ∇f(y)/L):
+//
+//   forward_backward   x⁺ = p_L(x); L fixed, or raised by η until
+//                      f(x⁺) <= f(x) + ⟨∇f(x), x⁺ − x⟩ + L/2 ‖x⁺ − x‖²
+//   fista              the same from y = x + ((t − 1)/t⁺)(x − x⁻), t⁺ = (1 + √(1 + 4t²))/2
+//   sparsa             L = ⟨Δx, Δ∇f⟩/‖Δx‖² (Barzilai–Borwein) within [α_min, α_max], raised by η
+//                      until F(x⁺) <= max of the last M + 1 values − σ/2 L‖x⁺ − x‖²
+//
+// The unpenalised intercept b is part of x. The scores of extrapolated points are extrapolated
+// scores, so every trial costs one product with X and every iteration one with Xᵀ.
+#pragma once
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "loss/smooth_objective.hpp"
+#include "penalty/penalty_prox.hpp"
+
+namespace sparsvm {
+
+enum class FirstOrderMethod { forward_backward, fista, sparsa };
+
+struct FirstOrderOptions {
+  FirstOrderMethod method;
+  bool line_search;          // forward_backward and fista
+  double L;                  // the constant, or where the line search starts; sparsa: the first
+  double eta;                // factor of the line search
+  std::int64_t memory;       // sparsa: M
+  double sigma;              // sparsa
+  double smallest, largest;  // bounds of L: of sparsa; a Lipschitz constant for the others
+};
+
+class FirstOrder {
+ public:
+  FirstOrder(const SmoothProblem& problem, PenaltyProx prox, const FirstOrderOptions& options)
+      : problem_(problem), prox_(std::move(prox)), options_(options), L_(options.L), now_(problem),
+        last_(problem), trial_(problem), from_(problem),
+        slopes_(static_cast<std::size_t>(problem.n() * problem.outputs())) {}
+
+  void start(const double* W, const double* b) {
+    std::copy_n(W, now_.W.size(), now_.W.begin());
+    if (problem_.intercept) std::copy_n(b, now_.b.size(), now_.b.begin());
+    begun_ = false;
+  }
+
+  /// Up to `count` iterations, fewer if ‖x⁺ − x‖ <= tolerance·‖x⁺‖ (not asked if negative) or if
+  /// the line search finds no step. Returns the number done.
+  template <typename Poll>
+  int64_t run(int64_t count, double tolerance, Poll poll) {
+    settled_ = false;
+    if (!begun_) begin(poll);
+    for (int64_t done = 1; done <= count; ++done) {
+      const bool moved =
+          options_.method == FirstOrderMethod::sparsa ? sparsa(poll) : forward_backward(poll);
+      const double change = distance(now_, last_);
+      if (!moved || (tolerance >= 0.0 && change <= tolerance * size(now_))) {
+        settled_ = true;
+        return done;
+      }
+    }
+    return count;
+  }
+
+  bool settled() const { return settled_; }
+  double lipschitz() const { return L_; }
+  const std::vector<double>& weights() const { return now_.W; }
+  const std::vector<double>& intercept() const { return now_.b; }
+
+ private:
+  struct Point {
+    explicit Point(const SmoothProblem& p)
+        : W(static_cast<std::size_t>(p.d() * p.outputs())),
+          b(static_cast<std::size_t>(p.outputs())),
+          S(static_cast<std::size_t>(p.n() * p.outputs())) {}
+    std::vector<double> W, b, S;
+  };
+  struct Gradient {
+    std::vector<double> W, b;
+  };
+
+  template <typename Poll>
+  void begin(Poll poll) {
+    problem_.scores(now_.W.data(), now_.b.data(), now_.S.data());
+    poll();
+    last_ = now_;
+    from_ = now_;
+    t_ = 1.0;
+    L_ = options_.L;
+    values_.clear();
+    gradient_.W.assign(now_.W.size(), 0.0);
+    gradient_.b.assign(now_.b.size(), 0.0);
+    if (options_.method == FirstOrderMethod::sparsa) {
+      smooth_ = problem_.slopes(now_.W.data(), now_.S.data(), slopes_.data());
+      problem_.gradient(slopes_.data(), gradient_.W.data(), gradient_.b.data());
+      values_.push_back(smooth_ + penalty(now_));
+      poll();
+    }
+    begun_ = true;
+  }
+
+  /// One step from `from_` (which is x itself without acceleration).
+  template <typename Poll>
+  bool forward_backward(Poll poll) {
+    const double f = problem_.slopes(from_.W.data(), from_.S.data(), slopes_.data());
+    problem_.gradient(slopes_.data(), gradient_.W.data(), gradient_.b.data());
+    poll();
+    for (;;) {
+      step(from_, L_);
+      poll();
+      if (!options_.line_search) break;
+      const double model = f + along(from_) + 0.5 * L_ * squared_distance(trial_, from_);
+      // Near the solution the difference of two values of f is nothing but rounding, which must
+      // not drive L up; beyond the Lipschitz constant the inequality needs no check.
+      if (problem_.value(trial_.W.data(), trial_.S.data()) <=
+          model + 8.0 * DBL_EPSILON * std::abs(f))
+        break;
+      if (L_ >= options_.largest) break;
+      L_ = std::min(options_.eta * L_, options_.largest);
+    }
+    std::swap(last_, now_);
+    std::swap(now_, trial_);
+    if (options_.method == FirstOrderMethod::fista) {
+      const double next = 0.5 * (1.0 + std::sqrt(1.0 + 4.0 * t_ * t_)), beta = (t_ - 1.0) / next;
+      extrapolate(beta, now_.W, last_.W, from_.W);
+      extrapolate(beta, now_.b, last_.b, from_.b);
+      extrapolate(beta, now_.S, last_.S, from_.S);
+      t_ = next;
+    } else {
+      from_ = now_;
+    }
+    return true;
+  }
+
+  template <typename Poll>
+  bool sparsa(Poll poll) {
+    const double reference = *std::max_element(values_.begin(), values_.end());
+    double F = 0.0, moved = 0.0;
+    for (int tries = 0;; ++tries) {
+      step(now_, L_);
+      poll();
+      smooth_ = problem_.slopes(trial_.W.data(), trial_.S.data(), slopes_.data());
+      F = smooth_ + penalty(trial_);
+      moved = squared_distance(trial_, now_);
+      if (F <= reference - 0.5 * options_.sigma * L_ * moved + 8.0 * DBL_EPSILON * std::abs(F))
+        break;
+      if (tries == 200) return false;
+      L_ *= options_.eta;
+    }
+    values_.push_back(F);
+    if (static_cast<std::int64_t>(values_.size()) > options_.memory + 1)
+      values_.erase(values_.begin());
+    std::swap(last_, now_);
+    std::swap(now_, trial_);
+    std::swap(gradient_, before_);
+    gradient_.W.resize(now_.W.size());
+    gradient_.b.resize(now_.b.size());
+    problem_.gradient(slopes_.data(), gradient_.W.data(), gradient_.b.data());
+    poll();
+    double curvature = 0.0;
+    for (std::size_t e = 0; e < now_.W.size(); ++e)
+      curvature += (now_.W[e] - last_.W[e]) * (gradient_.W[e] - before_.W[e]);
+    for (std::size_t k = 0; k < now_.b.size(); ++k)
+      curvature += (now_.b[k] - last_.b[k]) * (gradient_.b[k] - before_.b[k]);
+    if (moved > 0.0) L_ = std::clamp(curvature / moved, options_.smallest, options_.largest);
+    return true;
+  }
+
+  /// trial = p_L(y) and its scores.
+  void step(const Point& y, double L) {
+    for (std::size_t e = 0; e < y.W.size(); ++e) trial_.W[e] = y.W[e] - gradient_.W[e] / L;
+    for (std::size_t k = 0; k < y.b.size(); ++k) trial_.b[k] = y.b[k] - gradient_.b[k] / L;
+    prox_.apply(trial_.W.data(), problem_.alpha / L);
+    problem_.scores(trial_.W.data(), trial_.b.data(), trial_.S.data());
+  }
+
+  double penalty(const Point& x) {
+    return problem_.alpha * prox_.value(x.W.data(), 0, prox_.parts());
+  }
+
+  /// ⟨∇f(y), trial − y⟩.
+  double along(const Point& y) const {
+    double total = 0.0;
+    for (std::size_t e = 0; e < y.W.size(); ++e) total += gradient_.W[e] * (trial_.W[e] - y.W[e]);
+    for (std::size_t k = 0; k < y.b.size(); ++k) total += gradient_.b[k] * (trial_.b[k] - y.b[k]);
+    return total;
+  }
+
+  static void extrapolate(double beta, const std::vector<double>& now,
+                          const std::vector<double>& last, std::vector<double>& out) {
+    for (std::size_t e = 0; e < now.size(); ++e) out[e] = now[e] + beta * (now[e] - last[e]);
+  }
+  static double squared_distance(const Point& u, const Point& v) {
+    double total = 0.0;
+    for (std::size_t e = 0; e < u.W.size(); ++e) total += (u.W[e] - v.W[e]) * (u.W[e] - v.W[e]);
+    for (std::size_t k = 0; k < u.b.size(); ++k) total += (u.b[k] - v.b[k]) * (u.b[k] - v.b[k]);
+    return total;
+  }
+  static double distance(const Point& u, const Point& v) {
+    return std::sqrt(squared_distance(u, v));
+  }
+  static double size(const Point& u) {
+    double total = 0.0;
+    for (const double w : u.W) total += w * w;
+    for (const double b : u.b) total += b * b;
+    return std::sqrt(total);
+  }
+
+  SmoothProblem problem_;
+  PenaltyProx prox_;
+  FirstOrderOptions options_;
+  double L_, t_ = 1.0, smooth_ = 0.0;
+  bool begun_ = false, settled_ = false;
+  Point now_, last_, trial_, from_;
+  Gradient gradient_, before_;
+  std::vector<double> slopes_, values_;
+};
+
+}  // namespace sparsvm

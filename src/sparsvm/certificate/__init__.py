@@ -1,0 +1,1 @@
+"""How far a point is from the optimum, proven on all the data."""

@@ -1,0 +1,326 @@
+r"""Make a dual guess satisfy the equalities of the intercept and of unpenalised features.
+
+With free columns :math:`f_i` (a 1 for the intercept, the entries of unpenalised features) the
+flows :math:`T_{ik} = Y_{ik} \exp(f_i \cdot (\beta_{y_i} - \beta_k))`, k off the true class, satisfy
+:math:`\sum_i f_i \tilde T_{ik} = 0` for all k exactly where :math:`\beta` minimises the convex
+:math:`\phi(\beta) = \sum T_{ik}`. For the intercept alone this is Osborne's balancing of the
+K x K matrix of class flows, and :math:`\phi` only depends on that matrix.
+
+:math:`\phi''` grows along a step by at most exp(a), a being the largest increase of an exponent, so
+the Newton step damped by log(1 + a)/a decreases :math:`\phi` with no line search.
+
+One-vs-rest with more than two classes is one such problem of two classes, own and other, for each
+class: with the intercept alone the samples of the class and the others are multiplied by
+:math:`\sqrt{N/P}` and :math:`\sqrt{P/N}`, P and N being the sums of their entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from sparsvm import _core
+from sparsvm._typing import Floats
+from sparsvm.numerics.rows import row_blocks
+
+if TYPE_CHECKING:
+    from sparsvm.problem.problem import Problem
+
+EPS = float(np.finfo(np.float64).eps)
+# The equalities count as satisfied within this much times the mean of the absolute column, weighted
+# by mass for the hinge and by the entries themselves for smooth losses: the scale of the rounding
+# floor of the objective.
+TOLERANCE = 64.0 * EPS
+# Class flows below this share of the largest are dropped: they are worth less than the rounding
+# of the others, and would leave the Newton systems singular.
+NEGLIGIBLE = 1e-13
+# Relative imbalances of classes whose square is below rounding.
+NEARLY = 1e-8
+
+
+def balance(problem: Problem, flows: Floats, overwrite: bool = False) -> Floats:
+    """Return balanced flows near the given ones, or in their place; all zero where it fails."""
+    y, K = problem.y, problem.n_classes
+    by_mass = problem.loss.name == "hinge"
+    columns = free_columns(problem) if problem.penalty.free.size else None
+    if not problem.one_vs_rest:
+        flows = flows if overwrite else flows.copy()
+        return _balance_pairs(y, K, flows, columns, problem.fit_intercept, by_mass)
+    if columns is None:
+        return _balance_signs(y, flows)
+    balanced = np.zeros_like(flows)
+    rows = np.arange(problem.n)
+    for k in range(K):
+        own = (y == k).astype(np.int32)
+        pair = np.zeros((problem.n, 2))
+        pair[rows, 1 - own] = flows[:, k]
+        pair = _balance_pairs(own, 2, pair, columns, problem.fit_intercept, by_mass)
+        balanced[:, k] = pair.sum(axis=1)
+    return balanced
+
+
+def _balance_signs(y: NDArray[np.integer], flows: Floats) -> Floats:
+    """Give the entries of each class's own samples and of the others the same sum."""
+    rows, classes = np.arange(y.size), np.arange(flows.shape[1])
+    own = np.where(y[:, None] == classes, flows, 0.0)
+    other = flows.copy()
+    other[rows, y] = 0.0
+    positive, negative = own.sum(axis=0), other.sum(axis=0)
+    linked = np.minimum(positive, negative) > NEGLIGIBLE * np.maximum(positive, negative)
+    ratio = np.ones_like(positive)
+    np.divide(negative, positive, out=ratio, where=linked)
+    root = np.sqrt(ratio)
+    balanced: Floats = other / root
+    balanced[rows, y] = flows[rows, y] * root[y]
+    balanced[:, ~linked] = 0.0
+    return balanced
+
+
+def _balance_pairs(
+    y: NDArray[np.integer],
+    K: int,
+    flows: Floats,
+    columns: Floats | None,
+    intercept: bool,
+    by_mass: bool,
+) -> Floats:
+    """Balance flows in place: for the intercept alone unless ``columns`` are given."""
+    class_flows = _class_flows(flows, y)
+    if intercept:
+        flows, class_flows = _between_connected_classes(flows, class_flows, y)
+    if not class_flows.any():
+        return np.zeros_like(flows)
+    if columns is not None:
+        return _balance_columns(y, flows, columns, by_mass)
+    if not _is_balanced(class_flows):
+        _multiply(flows, _class_factors(class_flows), y)
+        class_flows = _class_flows(flows, y)
+    residual = class_flows.sum(axis=0) - class_flows.sum(axis=1)
+    allowed = TOLERANCE * (1.0 if by_mass else float(class_flows.sum()))
+    return flows if np.all(np.abs(residual) <= allowed) else np.zeros_like(flows)
+
+
+def _balance_columns(
+    y: NDArray[np.integer], flows: Floats, columns: Floats, by_mass: bool
+) -> Floats:
+    start = np.zeros((columns.shape[1], flows.shape[1]))
+    rows = np.arange(y.size)
+    for negligible in (NEGLIGIBLE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7):
+        flows = flows * np.exp(_minimise(columns, y, flows, _column_hessian, start))
+        totals = flows.sum(axis=1)
+        signed = flows.copy()
+        signed[rows, y] = -totals
+        residual = columns.T @ signed
+        allowed = np.ones(columns.shape[1]) if by_mass else totals @ np.abs(columns)
+        if np.all(np.abs(residual) <= TOLERANCE * allowed[:, None]):
+            return flows
+        # Flows that no balance can contain fade out as beta runs off to infinity, until rounding
+        # stops it; without them the rest has a minimiser.
+        flows[flows <= negligible * flows.max(initial=0.0)] = 0.0
+    return np.zeros_like(flows)
+
+
+def free_columns(problem: Problem) -> Floats:
+    """Columns whose equalities must hold, each divided by its mean absolute value."""
+    features = problem.penalty.free.astype(np.int32)
+    columns = np.asarray(problem.design.gather_columns(features))
+    sizes = problem.mass @ np.abs(columns)
+    columns = columns / np.where(sizes > 0.0, sizes, 1.0)
+    if problem.fit_intercept:
+        columns = np.hstack([np.ones((problem.n, 1)), columns])
+    return columns
+
+
+def _class_flows(flows: Floats, y: NDArray[np.integer]) -> Floats:
+    """Sum the flows of each true class: entry (z, k) is the flow from class z to class k."""
+    return np.asarray(_core.class_flows(flows, y.astype(np.int32, copy=False)))
+
+
+def _multiply(flows: Floats, factors: Floats, y: NDArray[np.integer]) -> None:
+    """Multiply the flow of each sample to class k by the factor of its own class and k."""
+    for rows in row_blocks(y.size, flows.shape[1]):
+        flows[rows] *= factors[y[rows]]
+
+
+def _between_connected_classes(
+    flows: Floats, class_flows: Floats, y: NDArray[np.integer]
+) -> tuple[Floats, Floats]:
+    """Drop flows between different strongly connected components: no multiple balances them."""
+    arcs = class_flows > NEGLIGIBLE * class_flows.max(initial=0.0)
+    if _is_complete(arcs):
+        return flows, class_flows
+    kept = arcs
+    if not _is_strongly_connected(arcs):
+        _, component = connected_components(arcs, directed=True, connection="strong")
+        kept = arcs & (component[:, None] == component)
+    elif np.array_equal(arcs, class_flows > 0.0):
+        return flows, class_flows
+    _multiply(flows, kept.astype(np.float64), y)
+    return flows, class_flows * kept
+
+
+def _class_factors(class_flows: Floats) -> Floats:
+    """Return the factors of the flows between classes that balance them."""
+    K = class_flows.shape[0]
+    if K == 2 and np.count_nonzero(class_flows) == 2:
+        root = float(np.sqrt(class_flows[1, 0] / class_flows[0, 1]))
+        return np.array([[1.0, root], [1.0 / root, 1.0]])
+    if (factors := _factors_of_one_step(class_flows)) is not None:
+        return factors
+    start = _osborne(class_flows)
+    return np.exp(_minimise(np.ones((K, 1)), np.arange(K), class_flows, _class_hessian, start))
+
+
+def _factors_of_one_step(class_flows: Floats) -> Floats | None:
+    """Return the factors of one Newton step where that suffices: the duals of exact solvers.
+
+    It squares the relative imbalance and takes a third of the time of a search.
+    """
+    excess = class_flows.sum(axis=0) - class_flows.sum(axis=1)
+    laplacian = _class_hessian(class_flows, np.arange(0), class_flows)
+    if np.any(np.abs(excess) > NEARLY * laplacian.diagonal()) or not _is_strongly_connected(
+        class_flows > 0.0
+    ):
+        return None
+    beta = np.zeros(excess.size)
+    beta[1:] = np.linalg.solve(laplacian[1:, 1:], excess[1:])
+    factors: Floats = np.exp(beta[:, None] - beta)
+    return factors if _is_balanced(class_flows * factors) else None
+
+
+def _is_complete(arcs: NDArray[np.bool_]) -> bool:
+    """Whether all arcs are there: the usual case, in which looking for components is wasted."""
+    K = arcs.shape[0]
+    return bool(np.count_nonzero(arcs) == K * (K - 1))
+
+
+def _is_strongly_connected(arcs: NDArray[np.bool_]) -> bool:
+    """Whether every class is reached from every other; for few classes SciPy takes longer."""
+    K = arcs.shape[0]
+    if _is_complete(arcs):
+        return True
+    reached = arcs + np.eye(K)
+    for _ in range(int(K - 1).bit_length()):
+        reached = np.minimum(reached @ reached, 1.0)
+    return bool(reached.all())
+
+
+def _is_balanced(class_flows: Floats) -> bool:
+    """Whether every class is balanced within the tolerance, relative to its own flows."""
+    out, into = class_flows.sum(axis=1), class_flows.sum(axis=0)
+    return bool(np.all(np.abs(out - into) <= 0.5 * TOLERANCE * (out + into)))
+
+
+def _osborne(class_flows: Floats) -> Floats:
+    """Return logarithms of Osborne's scaling after a few sweeps, shape (1, K).
+
+    Newton moves an exponent by about 1 a step, so it should not start far away.
+    """
+    scaled = np.array(class_flows)
+    beta = np.zeros(scaled.shape[0])
+    for _ in range(20):
+        out, into = scaled.sum(axis=1), scaled.sum(axis=0)
+        linked = (out > 0.0) & (into > 0.0)
+        if not np.any(linked) or np.max(np.abs(np.log(out[linked] / into[linked]))) < 1.0:
+            break
+        for k in np.flatnonzero(linked):
+            move = 0.5 * np.log(scaled[:, k].sum() / scaled[k].sum())
+            beta[k] += move
+            scaled[k] *= np.exp(move)
+            scaled[:, k] *= np.exp(-move)
+    return beta[None, :]
+
+
+def _minimise(
+    columns: Floats,
+    y: NDArray[np.integer],
+    flows: Floats,
+    hessian: Callable[[Floats, NDArray[np.integer], Floats], Floats],
+    beta: Floats,
+) -> Floats:
+    """Return the exponents at the minimiser of phi, by damped Newton from ``beta`` (q, K)."""
+    q, K = beta.shape
+    support = flows > 0.0
+    rows = np.arange(y.size)
+    moving = _moving_classes(_class_flows(flows, y) > 0.0)
+    variables = (np.arange(q)[:, None] * K + moving).reshape(-1)
+    best, best_size, stalls = np.zeros_like(flows), np.inf, 0
+    for _ in range(200):
+        exponents = _exponents(columns, y, beta, support)
+        scaled = flows * np.exp(exponents)
+        total = scaled.sum(axis=1)
+        scaled[rows, y] = -total
+        residual = (columns.T @ scaled).reshape(-1)[variables]
+        scaled[rows, y] = 0.0
+        flow = float(total.sum())
+        if flow == 0.0:
+            # No balanced flow uses these arcs: the minimiser is at infinity, the scaling at zero.
+            break
+        size = float(np.max(np.abs(residual), initial=0.0)) / flow
+        if size < best_size:
+            best, best_size, stalls = exponents, size, 0
+        else:
+            stalls += 1
+        # At rounding level the residual stops falling; then the best so far is the answer.
+        if size <= EPS or stalls > (1 if best_size <= 16.0 * EPS else 10):
+            break
+        step = np.zeros((q, K))
+        hess = hessian(columns, y, scaled)[np.ix_(variables, variables)]
+        step.reshape(-1)[variables] = _solve(hess, residual)
+        growth = float(np.max(_exponents(columns, y, step, support), initial=0.0))
+        beta = beta + step * (np.log1p(growth) / growth if growth > 0.0 else 1.0)
+    return best
+
+
+def _moving_classes(arcs: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """All classes but the first of each component.
+
+    Adding a constant to all classes of a component changes nothing, so its first class stays put.
+    """
+    if _is_complete(arcs):
+        return np.arange(1, arcs.shape[0])
+    _, component = connected_components(arcs, directed=False)
+    pinned = np.unique(component, return_index=True)[1]
+    return np.setdiff1d(np.arange(arcs.shape[0]), pinned)
+
+
+def _exponents(
+    columns: Floats, y: NDArray[np.integer], beta: Floats, support: NDArray[np.bool_]
+) -> Floats:
+    scores = columns @ beta
+    exponents = scores[np.arange(y.size), y][:, None] - scores
+    return np.where(support, np.clip(exponents, -300.0, 300.0), 0.0)
+
+
+def _class_hessian(columns: Floats, y: NDArray[np.integer], flows: Floats) -> Floats:
+    """Laplacian of the class flows: the Hessian of phi where the intercept is the only column."""
+    return np.diag(flows.sum(axis=0) + flows.sum(axis=1)) - flows - flows.T
+
+
+def _column_hessian(columns: Floats, y: NDArray[np.integer], flows: Floats) -> Floats:
+    """Hessian of phi in beta (q, K): sum of T_ik (f_i f_i') x (e_y - e_k)(e_y - e_k)'."""
+    q, K = columns.shape[1], flows.shape[1]
+    H = np.zeros((q, K, q, K))
+    products = (columns[:, :, None] * columns[:, None, :]).reshape(y.size, q * q)
+    for z in range(K):
+        mine = y == z
+        blocks = (products[mine].T @ flows[mine]).reshape(q, q, K)
+        H[:, z, :, z] += blocks.sum(axis=2)
+        for k in range(K):
+            H[:, k, :, k] += blocks[:, :, k]
+            H[:, z, :, k] -= blocks[:, :, k]
+            H[:, k, :, z] -= blocks[:, :, k]
+    return H.reshape(q * K, q * K)
+
+
+def _solve(H: Floats, right: Floats) -> Floats:
+    """Solve after scaling the diagonal to 1; flows of different classes differ by many powers."""
+    diagonal = np.sqrt(np.diagonal(H))
+    scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
+    scaled = H * scale[:, None] * scale
+    solution, *_ = np.linalg.lstsq(scaled, scale * right, rcond=None)
+    return np.asarray(scale * solution)

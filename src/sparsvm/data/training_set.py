@@ -1,0 +1,156 @@
+"""From the arguments of ``fit`` to a training set in canonical form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sparsvm._typing import Floats
+from sparsvm.data.canonical import CanonicalForm, canonical_form
+from sparsvm.data.design import make_design
+from sparsvm.data.inputs import (
+    class_factors,
+    read_per_sample,
+    read_samples_and_labels,
+    read_weights,
+    require_two_classes,
+)
+
+# Below the sum of any two exponents of doubles.
+_LOWEST = -(2**14)
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The distinct weighted samples of a fit.
+
+    Attributes
+    ----------
+    design : Design
+        The samples, as a view of the user's matrix through a row index.
+    dtype : dtype
+        Type of the user's values, float32 or float64.
+    y : ndarray of shape (n,), int32
+        Class numbers 0 … K − 1.
+    mass : ndarray of shape (n,)
+        Merged sample weights times the class factors, divided by their sum; positive.
+    total : float
+        Their sum; 0 where no double is as small.
+    margin_scale : ndarray of shape (n,), or None
+        Per-sample margins.
+    classes : ndarray of shape (K,)
+        Labels of the classes of positive weight.
+    label_numbers : ndarray of shape (K,)
+        Their positions among all sorted labels of y, weightless ones included.
+    n_labels : int
+        Number of distinct labels in y.
+    sample_of_row : ndarray of shape (n_rows,), int64
+        The sample each of the user's rows went into; -1 for rows without weight.
+    """
+
+    design: Any
+    dtype: np.dtype[Any]
+    y: npt.NDArray[np.int32]
+    mass: Floats
+    total: float
+    margin_scale: Floats | None
+    classes: npt.NDArray[Any]
+    label_numbers: npt.NDArray[np.intp]
+    n_labels: int
+    sample_of_row: npt.NDArray[np.int64]
+
+
+def read_training_set(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    sample_margin: Any = None,
+    class_weight: Any = None,
+) -> TrainingSet:
+    """Validate the arguments of ``fit`` and bring them into canonical form.
+
+    Class factors multiply the weights after identical samples are merged: c + c + c and 3 c may
+    differ in the last bit, and then weighting and repetition would be two problems. Samples whose
+    share of the weight vanishes in rounding count as samples without weight.
+    """
+    X, y = read_samples_and_labels(estimator, X, y)
+    weight = read_weights(sample_weight, X.shape[0])
+    margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
+    labels, codes = np.unique(y, return_inverse=True)
+    form = canonical_form(X, codes.ravel(), weight, margin)
+
+    weight, power = _weighted(form, labels, class_weight)
+    kept = _has_share(weight)
+    if not kept.all():
+        form, weight = form.select(kept), weight[kept]
+    present = np.unique(form.codes)
+    require_two_classes(labels[present])
+    number = np.zeros(labels.size, dtype=np.int32)
+    number[present] = np.arange(present.size)
+    total = weight.sum()
+    return TrainingSet(
+        design=make_design(X, rows=form.rows),
+        dtype=X.dtype,
+        y=number[form.codes],
+        mass=weight / total,
+        total=float(np.ldexp(total, power)),
+        margin_scale=form.margin,
+        classes=labels[present],
+        label_numbers=present.astype(np.intp),
+        n_labels=labels.size,
+        sample_of_row=form.sample_of_row,
+    )
+
+
+def _weighted(
+    form: CanonicalForm, labels: npt.NDArray[Any], class_weight: Any
+) -> tuple[Floats, int]:
+    """Return the weights times the class factors, divided by a power of two, and that power.
+
+    The largest is about 1. By themselves products may vanish, or factors overflow, although each
+    is a notable share of the total: exponents are added as integers.
+    """
+    present = np.unique(form.codes)
+    totals = np.bincount(form.codes, form.weight, labels.size).astype(np.float64)
+    factor, factor_power = np.zeros(labels.size), np.zeros(labels.size, dtype=np.int32)
+    if isinstance(class_weight, str):
+        # "balanced" shares the weight among the classes that have any.
+        found = class_factors(class_weight, labels[present], totals[present])
+        factor[present], factor_power[present] = found
+    else:
+        # The keys of a dictionary are checked against every label, so that one is not unknown
+        # because its class has no weight.
+        factor, factor_power = class_factors(class_weight, labels, totals)
+    digits, power = np.frexp(form.weight)
+    digits, more = np.frexp(digits * factor[form.codes])
+    power += factor_power[form.codes] + more
+    power[digits == 0.0] = _LOWEST
+    largest = int(power.max(initial=_LOWEST))
+    return np.ldexp(digits, power - largest), largest
+
+
+def _has_share(weight: Floats) -> npt.NDArray[np.bool_]:
+    """Tell the samples whose share of the total is not zero after rounding."""
+    kept = weight > 0.0
+    while not (share := weight[kept] / weight[kept].sum()).all():
+        kept[kept] = share > 0.0
+    return kept
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Give an estimator its attributes back if the block fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

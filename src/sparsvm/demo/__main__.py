@@ -1,0 +1,4 @@
+from sparsvm.demo.run import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What to tell users about a fit that is correct but probably not what they want."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from sparsvm.problem.linearise import tangent
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Solution
+from sparsvm.solvers.base import settled
+
+
+def advise(problem: Problem, solution: Solution, *, tol: float) -> None:
+    """Warn about a fit that did not converge and about one in which every weight is zero."""
+    if not solution.converged:
+        warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=4)
+    elif solution.relative_gap > tol and not settled(problem, solution, tol):
+        warnings.warn(_hidden(solution), ConvergenceWarning, stacklevel=4)
+    if not np.any(solution.coef):
+        warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=4)
+
+
+def remedy(status: str) -> str:
+    """Say what to do about a fit that stopped with that status."""
+    if status == "max_iter":
+        return "Raise max_iter, raise tol, scale the features, or use another solver."
+    return "Raise tol, scale the features, pass float64 data, or use another solver."
+
+
+def _not_converged(solution: Solution, tol: float) -> str:
+    stopped = f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status})"
+    if np.isnan(solution.gap):
+        distance = solution.criticality / abs(solution.objective)
+        return (
+            f"{stopped} with a relative criticality of {distance:.2g}, above tol={tol:g}: the "
+            f"objective may still fall by that much and more. {remedy(solution.status)}"
+        )
+    return (
+        f"{stopped} with a relative duality gap of {solution.relative_gap:.2g}, above tol={tol:g}: "
+        f"the objective may be that far from the optimum. {remedy(solution.status)}"
+    )
+
+
+def _hidden(solution: Solution) -> str:
+    return (
+        f"{solution.solver} came to coefficients so large that rounding alone changes the "
+        f"objective by up to {solution.floor:.2g}, which hides a relative duality gap of "
+        f"{solution.relative_gap:.2g}: the model may be far from optimal. Scale the features, "
+        "raise alpha, or give features that are hardly penalised a weight of 0."
+    )
+
+
+def _all_zero(problem: Problem, solution: Solution) -> str:
+    bound = zero_bound(problem, solution)
+    text = f"Every weight is zero at alpha={problem.alpha:.4g}: the model predicts one class only. "
+    if bound is None:
+        return text + "No feature tells the classes apart."
+    return text + (
+        "The largest useful alpha (alpha_max) is smaller, at most about "
+        f"{bound:.4g}; choose an alpha well below that, or scale the features."
+    )
+
+
+def zero_bound(problem: Problem, solution: Solution) -> float | None:
+    """Bound alpha_max from above by the dual point of a fit that came out zero.
+
+    Where the problem is not convex, the tangent problem at zero stands for it: from the bound on,
+    zero is a critical point.
+
+    With W = 0 the dual value Σ Y_ik m_ik does not depend on alpha, so a dual point that proves
+    zero optimal at one alpha proves it at every alpha for which it stays feasible: wherever the
+    dual norm of XᵀỸ is at most alpha. That costs one product and is exact to the fit's own gap.
+
+    Returns
+    -------
+    float or None
+        The bound; None where no alpha would give a non-zero model.
+    """
+    if not problem.convex:
+        touching = tangent(problem, solution.coef, solution.intercept)
+        bound = zero_bound(touching.problem, solution)
+        return None if bound is None else bound / touching.scale
+    terms = problem.penalty
+    correlations = problem.transposed(problem.signed_dual(solution.dual))
+    if terms.is_norm:
+        norm = terms.dual_norm(correlations)
+    else:
+        # Near zero the elastic net is its l1 part; a pure l2 penalty never gives zero weights.
+        largest = float(np.abs(correlations * terms.inverse_omega).max(initial=0.0))
+        norm = largest / terms.l1_ratio if terms.l1_ratio > 0 else 0.0
+    bound = min(float(norm), problem.alpha)
+    return bound if bound > 0.0 else None

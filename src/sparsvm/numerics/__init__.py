@@ -1,0 +1,1 @@
+"""Arrays by blocks of rows, columns in use, sparse formats and cone programs."""

@@ -1,0 +1,186 @@
+r"""The smallest alpha at which every penalised weight is zero."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from sparsvm._typing import Floats
+from sparsvm.losses import SmoothLoss
+from sparsvm.path.continuation import Continuation
+from sparsvm.path.zero_model import ZeroModel, on_face, zero_model
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.restriction import group_strength
+from sparsvm.problem.solution import Control, History, Solution
+from sparsvm.solvers import InteriorPoint, Solver
+
+# Both sides of alpha_max are known to this relative distance; promised is ten times as much.
+_PRECISION = 1e-7
+_ROUNDS = 60
+_NOTHING = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class LargestAlpha:
+    """alpha_max with its proofs.
+
+    Attributes
+    ----------
+    value : float
+        An upper bound on alpha_max: at this alpha ``dual`` proves zero weights optimal.
+    lower : float
+        A lower bound: below it some non-zero weights are better than zero.
+    zero : ZeroModel
+        The optimum with zero weights.
+    dual : array of shape (n, K)
+    """
+
+    value: float
+    lower: float
+    zero: ZeroModel
+    dual: Floats
+
+    def solution(self, problem: Problem) -> Solution:
+        """Return the zero model as the solution of ``problem``, whose alpha is at least value."""
+        return Solution.certify(
+            problem,
+            self.zero.coef,
+            self.zero.intercept,
+            self.dual,
+            tol=1e-10,
+            n_iter=0,
+            seconds=0.0,
+            history=History.empty(),
+            solver="alpha_max",
+        )
+
+
+def largest_alpha(problem: Problem) -> LargestAlpha:
+    r"""Return the smallest alpha for which zero penalised weights are optimal.
+
+    It is the largest ratio of what weights gain to what they cost,
+
+    .. math:: alpha_{max} = \max_{W, b} \frac{h_0 - loss(W, b)}{penalty(W)},
+
+    a concave function over a convex one. From an alpha below it, the optimal W has a ratio that is
+    larger than alpha (Dinkelbach), so solving at that ratio next climbs to the maximum; each ratio
+    is a lower bound. The dual solutions, moved onto the optimal face of the zero model, give upper
+    bounds: the dual norm of their correlations with the features.
+    """
+    return _found(problem, exact=True)
+
+
+def quick_bound(problem: Problem) -> LargestAlpha:
+    """Return an upper bound on alpha_max, from one dual point of the zero model's face."""
+    return _found(problem, exact=False)
+
+
+def _found(problem: Problem, exact: bool) -> LargestAlpha:
+    terms, zero = problem.penalty, zero_model(problem)
+    if not terms.is_norm and terms.l1_ratio == 0.0:
+        return LargestAlpha(np.inf, np.inf, zero, zero.dual)
+    factor = 1.0
+    if not terms.is_norm:
+        # Near zero the elastic net is its l1 part.
+        factor = terms.l1_ratio
+        problem = replace(problem, penalty=replace(terms, kind="l1", l1_ratio=1.0))
+    if isinstance(problem.loss, SmoothLoss):
+        found = _of_derivative(problem, zero)
+    elif exact:
+        found = _Bracket(problem, zero).close()
+    else:
+        bracket = _Bracket(problem, zero)
+        found = LargestAlpha(bracket.upper, 0.0, zero, bracket.dual)
+    return replace(found, value=found.value / factor, lower=found.lower / factor)
+
+
+def _of_derivative(problem: Problem, zero: ZeroModel) -> LargestAlpha:
+    """Of a smooth loss there is one derivative at zero weights: its dual norm is alpha_max."""
+    problem = problem.with_alpha(1.0)
+    value = float(group_strength(problem, zero.dual).max(initial=0.0))
+    rounding = 64.0 * float(np.finfo(np.float64).eps) * problem.column_dual_norm
+    size = float(np.sqrt(np.sum(zero.dual**2)))
+    if _no_loss(problem, zero) or value <= rounding * size:
+        value = 0.0
+    return LargestAlpha(value, value, zero, zero.dual)
+
+
+def _no_loss(problem: Problem, zero: ZeroModel) -> bool:
+    """Whether the free coefficients alone bring the loss to zero."""
+    nothing = np.zeros((problem.n, problem.n_classes))
+    losses = problem.loss.value(nothing, problem.y, problem.margins())
+    return zero.value <= 1e-12 * float(np.sum(problem.mass * losses))
+
+
+class _Bracket:
+    """Lower and upper bound on alpha_max, brought together."""
+
+    def __init__(self, problem: Problem, zero: ZeroModel) -> None:
+        self.problem = problem.with_alpha(1.0)
+        self.zero = zero
+        self.lower, self.upper = 0.0, np.inf
+        self.dual = zero.dual
+        self.lower_from(zero.dual)
+        # An alpha_max so far below the dual norm of an ordinary point is zero but for rounding.
+        rounding = 64.0 * float(np.finfo(np.float64).eps) * self.problem.column_dual_norm
+        self._noise = max(rounding, _NOTHING * min(self.upper, self.problem.column_dual_norm))
+
+    def lower_from(self, dual: Floats) -> None:
+        """Bring the upper bound down with a dual point, where it can be moved onto the face."""
+        point = on_face(self.problem, self.zero, dual)
+        if point is None:
+            return
+        bound = float(group_strength(self.problem, point).max(initial=0.0))
+        if bound < self.upper:
+            self.upper, self.dual = bound, point
+
+    def close(self) -> LargestAlpha:
+        if _no_loss(self.problem, self.zero) or self.upper <= self._noise:
+            return LargestAlpha(0.0, 0.0, self.zero, self.dual)
+        solver: Solver = InteriorPoint()
+        steps = Continuation(self.problem, solver, Control())
+        steps.begin_at_zero(LargestAlpha(self.upper, 0.0, self.zero, self.dual))
+        alpha, tol = 0.9 * self.upper, 1e-6
+        falls = 0
+        for _ in range(_ROUNDS):
+            solution = steps.solve(alpha, tol)
+            penalty = self.problem.penalty.value(solution.coef)
+            gain = self.zero.value - (solution.objective - alpha * penalty)
+            ratio = gain / penalty if penalty > 0.0 else 0.0
+            self.lower = max(self.lower, ratio)
+            if ratio <= 1.05 * alpha and not self._closed():
+                self.lower_from(solution.dual)
+            if self._closed():
+                break
+            if ratio > alpha:
+                # What the gap may be without hiding a hundredth of the next step.
+                step = (ratio / alpha - 1.0) * alpha * penalty / self.zero.value
+                alpha, tol = ratio, float(np.clip(0.01 * step, 1e-11, 1e-6))
+            elif self.lower == 0.0:
+                # Zero is optimal here: go down carefully at first, since far below alpha_max there
+                # are many features to solve for, then fast, in case alpha_max is zero.
+                alpha = max(0.1, 0.9 - 0.1 * falls) * min(alpha, self.upper)
+                falls += 1
+            elif tol > 1e-11:
+                tol = max(1e-11, 1e-2 * tol)
+            else:
+                break
+        return self._checked()
+
+    def _closed(self) -> bool:
+        return self.upper - self.lower <= _PRECISION * self.upper or self.upper <= self._noise
+
+    def _checked(self) -> LargestAlpha:
+        if self.upper <= self._noise:
+            return LargestAlpha(0.0, 0.0, self.zero, self.dual)
+        if self.upper - self.lower > 10.0 * _PRECISION * self.upper:
+            warnings.warn(
+                f"alpha_max is known only to lie between {self.lower:.9g} and {self.upper:.9g}; "
+                "the upper bound is returned. Scale the features.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return LargestAlpha(self.upper, self.lower, self.zero, self.dual)

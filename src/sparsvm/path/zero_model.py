@@ -1,0 +1,189 @@
+r"""The optimum with all penalised weights at zero, and the dual points that prove it optimal.
+
+Without penalised features the problem is one of the intercepts (and unpenalised weights) alone,
+
+.. math:: h_0 = \min_b \sum_i p_i \max_k (m_{ik} + b_k - b_{y_i}).
+
+Its dual solutions are a face of the dual polytope: the Y with rows on the classes
+:math:`A_i = \arg\max_k (m_{ik} + b_k - b_{y_i})` and :math:`\sum_i f_i \tilde Y_{ik} = 0` for every
+free column f. Zero weights are optimal at alpha exactly where this face has a point with
+:math:`\|X^\top \tilde Y\|_* \le alpha`. For a smooth loss the face is one point, the derivative of
+the loss at the optimal intercepts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsvm._typing import Floats
+from sparsvm.certificate.balance import free_columns
+from sparsvm.certificate.gap import repaired_flows
+from sparsvm.data.design import make_design
+from sparsvm.losses import SmoothLoss
+from sparsvm.path.smooth_zero_model import smooth_free_coefficients
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.restriction import Restriction
+from sparsvm.problem.solution import Control, Solution
+from sparsvm.solvers import InteriorPoint
+
+# Precision of the intercept-only problem; reached in about ten Newton steps.
+_TOL = 1e-12
+# A dual point counts as one of the face when its value misses h_0 by no more than this share.
+_ON_FACE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroModel:
+    """The optimum without penalised features.
+
+    Attributes
+    ----------
+    coef, intercept : arrays
+        Unpenalised weights (the others are zero) and intercepts.
+    value : float
+        A lower bound on :math:`h_0`, exact to about 1e-12.
+    dual : array of shape (n, K)
+        A point in the relative interior of the optimal face.
+    active : bool array of shape (n, K)
+        The classes on which the optimal face has its rows.
+    """
+
+    coef: Floats
+    intercept: Floats
+    value: float
+    dual: Floats
+    active: NDArray[np.bool_]
+
+
+def zero_model(problem: Problem) -> ZeroModel:
+    """Solve the problem in its intercepts and unpenalised features."""
+    if isinstance(problem.loss, SmoothLoss):
+        return smooth_zero_model(problem)
+    free = problem.penalty.free.astype(np.int32)
+    part = Restriction.to(problem, free)
+    small, members = part.part, None
+    if free.size == 0 and problem.margin_matrix is None:
+        small, members = _distinct(part.part)
+    terms = replace(small.penalty, kind="l1", l1_ratio=1.0)
+    small = replace(small, penalty=terms, alpha=1.0, tilt=None)
+    found = InteriorPoint().solve(small, None, Control(tol=_TOL))
+    dual, active = found.dual, _active(small, found)
+    if members is not None:
+        share = problem.mass / small.mass[members]
+        dual, active = dual[members] * share[:, None], active[members]
+    return ZeroModel(part.lift(found.coef), found.intercept, found.dual_objective, dual, active)
+
+
+def smooth_zero_model(problem: Problem) -> ZeroModel:
+    """The optimum of a smooth loss; its dual face is the single point of the derivatives."""
+    weights, intercept = smooth_free_coefficients(problem)
+    coef = np.zeros((problem.n_outputs, problem.d))
+    coef[:, problem.penalty.free] = weights
+    scores = problem.scores(coef, intercept)
+    losses = problem.loss.value(scores, problem.y, problem.margins())
+    dual = problem.dual_at(scores)
+    value = float(np.sum(problem.mass * losses))
+    return ZeroModel(coef, intercept, value, dual, dual > 0.0)
+
+
+def _distinct(problem: Problem) -> tuple[Problem, NDArray[np.intp]]:
+    """Merge samples of one class and margin, which have the same loss without features."""
+    scale = np.ones(problem.n) if problem.margin_scale is None else problem.margin_scale
+    keys = np.stack([problem.y.astype(np.float64), scale], axis=1)
+    distinct, members = np.unique(keys, axis=0, return_inverse=True)
+    members = members.reshape(-1)
+    merged = replace(
+        problem,
+        design=make_design(np.zeros((len(distinct), 0))),
+        y=distinct[:, 0].astype(np.int32),
+        mass=np.asarray(np.bincount(members, problem.mass), dtype=np.float64),
+        margin_scale=None if problem.margin_scale is None else distinct[:, 1],
+    )
+    return merged, members
+
+
+def _active(problem: Problem, found: Solution) -> NDArray[np.bool_]:
+    """Tell which classes attain the maximum in every sample.
+
+    An interior point ends near the middle of the optimal sets, where of each dual value and its
+    slack exactly one tends to zero.
+    """
+    margins = problem.margins()
+    scores = margins + problem.scores(found.coef, found.intercept)
+    slack = scores.max(axis=1, keepdims=True) - scores
+    unit = max(float(margins.max(initial=0.0)), np.finfo(np.float64).tiny)
+    active = found.dual / problem.mass[:, None] >= slack / unit
+    active[np.arange(problem.n), scores.argmax(axis=1)] = True
+    return np.asarray(active)
+
+
+def on_face(problem: Problem, zero: ZeroModel, dual: Floats) -> Floats | None:
+    r"""Move a dual point onto the optimal face of the zero model; None where that fails.
+
+    The nearest point of the face in relative entropy has the form
+    :math:`Y_{ik} e^{f_i \cdot \beta_k}` on the classes A_i, with rows scaled to their mass. The
+    :math:`\beta` minimises the convex function
+
+    .. math::
+        \sum_i p_i \log \sum_{k \in A_i} Y_{ik} e^{f_i \cdot \beta_k}
+        - \sum_i p_i f_i \cdot \beta_{y_i},
+
+    found by Newton's method from zero.
+    """
+    flows = np.where(zero.active, np.maximum(dual, 0.0), 0.0)
+    empty = flows.sum(axis=1) <= 1e-30 * problem.mass
+    flows[empty] = zero.active[empty] * problem.mass[empty, None]
+    columns = free_columns(problem)
+    beta = np.zeros((columns.shape[1], problem.n_classes))
+    target = np.zeros((problem.n, problem.n_classes))
+    target[np.arange(problem.n), problem.y] = problem.mass
+    wanted = columns.T @ target
+    value, point = _partition(flows, columns, beta, problem.mass, wanted)
+    residual = np.inf
+    for _ in range(60):
+        gradient = columns.T @ point - wanted
+        size = float(np.abs(gradient).max(initial=0.0))
+        # Newton's method squares the error; where that ends, rounding is all that is left.
+        if size <= 1e-15 or (size < 1e-11 and size > 0.1 * residual):
+            break
+        residual = size
+        step = _newton_step(columns, point, problem.mass, gradient)
+        trial, moved = _partition(flows, columns, beta - step, problem.mass, wanted)
+        while trial > value + 1e-13 * abs(value) and float(np.abs(step).max()) > 1e-12:
+            step = 0.5 * step
+            trial, moved = _partition(flows, columns, beta - step, problem.mass, wanted)
+        beta, point, value = beta - step, moved, trial
+    balanced = repaired_flows(problem, point)
+    gain = float(np.sum(balanced * problem.margins()))
+    return balanced if gain >= zero.value * (1.0 - _ON_FACE) else None
+
+
+def _partition(
+    flows: Floats, columns: Floats, beta: Floats, mass: Floats, wanted: Floats
+) -> tuple[float, Floats]:
+    """Return the convex function at beta and the flows scaled by it."""
+    exponents = columns @ beta
+    exponents -= exponents.max(axis=1, keepdims=True, initial=-np.inf)
+    scaled = flows * np.exp(np.clip(exponents, -600.0, 0.0))
+    totals = scaled.sum(axis=1)
+    shift = (columns @ beta).max(axis=1, initial=-np.inf)
+    value = float(np.sum(mass * (np.log(totals) + shift))) - float(np.sum(wanted * beta))
+    return value, scaled * (mass / totals)[:, None]
+
+
+def _newton_step(columns: Floats, point: Floats, mass: Floats, gradient: Floats) -> Floats:
+    """Solve for the step with the Hessian sum_i f_i f_i' x (diag(P_i) - P_i P_i' / p_i)."""
+    q, K = columns.shape[1], point.shape[1]
+    products = (columns[:, :, None] * columns[:, None, :]).reshape(-1, q * q)
+    hessian = np.zeros((q, K, q, K))
+    for k in range(K):
+        blocks = -(products.T @ (point * (point[:, k] / mass)[:, None])).reshape(q, q, K)
+        hessian[:, k, :, :] += blocks
+        hessian[:, k, :, k] += (products.T @ point[:, k]).reshape(q, q)
+    matrix = hessian.reshape(q * K, q * K)
+    # The same shift of all classes leaves the flows as they are, so the matrix is singular.
+    solution, *_ = np.linalg.lstsq(matrix, gradient.reshape(-1), rcond=1e-14)
+    return np.asarray(solution.reshape(q, K))

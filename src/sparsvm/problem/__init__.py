@@ -1,0 +1,1 @@
+"""The problem to solve, points of it, and problems derived from it."""

@@ -1,0 +1,105 @@
+"""Small convex quadratic programs over the simplex."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from sparsvm._typing import Floats
+
+
+def simplex_qp(Q: Floats, q: Floats, B: Floats) -> tuple[Floats, Floats]:
+    r"""Minimise a quadratic on the simplex under homogeneous equalities.
+
+    .. math:: \min_\theta \tfrac12 \theta^\top Q \theta - q^\top \theta, \qquad
+              \theta \ge 0, \; \textstyle\sum \theta = 1, \; B \theta = 0.
+
+    A primal-dual interior point with Mehrotra's correction, run until rounding stops it; entries
+    that are then smaller than their slacks are exact zeros. ``theta`` with all weight on the first
+    entry must satisfy the equalities.
+
+    Parameters
+    ----------
+    Q : array of shape (m, m)
+        Positive semidefinite.
+    q : array of shape (m,)
+    B : array of shape (k, m)
+
+    Returns
+    -------
+    theta : array of shape (m,)
+        Not negative, summing to 1.
+    multipliers : array of shape (k,)
+        Of the equalities: :math:`Q\theta - q - B^\top multipliers` is constant where
+        :math:`\theta > 0` and not smaller elsewhere.
+    """
+    m = q.size
+    scale = max(float(np.abs(q).max(initial=0.0)), float(np.abs(Q).max(initial=0.0)), 1e-300)
+    Q, q = Q / scale, q / scale
+    # Rows of length 1, so that one regularisation suits all of them.
+    lengths = np.sqrt(np.sum(B * B, axis=1))
+    lengths[lengths == 0.0] = 1.0
+    A = np.vstack([np.ones((1, m)), B / lengths[:, None]])
+    right = np.zeros(A.shape[0])
+    right[0] = 1.0
+    theta, slack = np.full(m, 1.0 / m), np.ones(m)
+    nu = np.zeros(A.shape[0])
+    best = (np.inf, theta, slack, nu)
+    for _ in range(60):
+        dual = Q @ theta - q - A.T @ nu - slack
+        primal = right - A @ theta
+        mu = float(theta @ slack) / m
+        error = max(mu, float(np.abs(dual).max()), float(np.abs(primal).max()))
+        if error < best[0]:
+            best = (error, theta, slack, nu)
+        elif error > 1e3 * best[0]:
+            break
+        if error <= 1e-15:
+            break
+        try:
+            factors = _factors(Q, A, slack / theta)
+        except LinAlgError:
+            break
+        affine = _step(factors, A, theta, slack, dual, primal, -theta * slack)
+        far = min(_ratio(theta, affine[0]), _ratio(slack, affine[2]))
+        ahead = float((theta + far * affine[0]) @ (slack + far * affine[2])) / m
+        target = (ahead / mu) ** 3 * mu - theta * slack - affine[0] * affine[2]
+        move = _step(factors, A, theta, slack, dual, primal, target)
+        far = 0.99 * min(_ratio(theta, move[0]), _ratio(slack, move[2]))
+        theta, nu, slack = theta + far * move[0], nu + far * move[1], slack + far * move[2]
+    _, theta, slack, nu = best
+    theta = np.where(theta > slack, theta, 0.0)
+    return theta / theta.sum(), scale * nu[1:] / lengths
+
+
+def _factors(Q: Floats, A: Floats, ratio: Floats) -> tuple[Floats, Floats, Floats]:
+    """Cholesky factor of Q + diag(ratio), A' through it, the Schur complement's inverse."""
+    H = Q + np.diag(ratio)
+    H[np.diag_indices_from(H)] *= 1.0 + 1e-14
+    factor = cho_factor(H, lower=True)[0]
+    through = cho_solve((factor, True), A.T)
+    return factor, through, np.linalg.pinv(A @ through, hermitian=True)
+
+
+def _step(
+    factors: tuple[Floats, Floats, Floats],
+    A: Floats,
+    theta: Floats,
+    slack: Floats,
+    dual: Floats,
+    primal: Floats,
+    target: Floats,
+) -> tuple[Floats, Floats, Floats]:
+    """Newton step for the residuals, with the complementarity moved by ``target``."""
+    factor, through, inverse = factors
+    right = target / theta - dual
+    first = cho_solve((factor, True), right)
+    d_nu = inverse @ (primal - A @ first)
+    d_theta = first + through @ d_nu
+    return d_theta, d_nu, (target - slack * d_theta) / theta
+
+
+def _ratio(values: Floats, move: Floats) -> float:
+    """Return the largest step up to 1 that keeps ``values`` from turning negative."""
+    down = move < 0.0
+    return float(min(1.0, np.min(-values[down] / move[down], initial=1.0)))

@@ -1,0 +1,71 @@
+"""A problem in the terms of the native solvers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparsvm import _core
+from sparsvm._typing import Floats
+
+if TYPE_CHECKING:
+    from sparsvm.penalties.terms import PenaltyTerms
+    from sparsvm.problem.problem import Problem
+
+LEAST_PART = 1e-100
+
+
+def penalty_arguments(terms: PenaltyTerms) -> dict[str, Any]:
+    """Return what every native solver takes of a penalty."""
+    return {
+        "kind": terms.kind,
+        "l1_ratio": terms.l1_ratio,
+        "groups": terms.groups,
+        "n_groups": terms.n_groups,
+        "per_class": terms.per_class,
+        "omega": terms.omega,
+    }
+
+
+def _common(problem: Problem) -> dict[str, Any]:
+    return {
+        "design": problem.design,
+        "y": problem.y,
+        "cost": problem.cost,
+        "margin_scale": problem.margin_scale,
+        "intercept": problem.fit_intercept,
+        "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
+        **penalty_arguments(problem.penalty),
+    }
+
+
+def hinge_problem(problem: Problem) -> Any:
+    """Return the problem as the native solvers of the hinge take it, checked and feature-major."""
+    return _core.HingeProblem(
+        **_common(problem),
+        mass=problem.mass,
+        margins=problem.margin_matrix,
+        alpha=problem.alpha,
+        offset=problem.offset,
+    )
+
+
+def native_arguments(problem: Problem) -> dict[str, Any]:
+    """Return what ``sdca`` and ``newton`` take of a problem, divided by alpha, feature-major."""
+    return {**_common(problem), "lam": divided_masses(problem)}
+
+
+def divided_masses(problem: Problem) -> Floats:
+    """Return the masses divided by alpha, which native code takes to be positive.
+
+    Those below a part in 1e100 are taken for that much: no certificate sees the difference, while
+    interior_point, which squares ratios of them, stalled at once with parts of 1e-160.
+    """
+    masses = problem.mass / problem.alpha
+    return np.asarray(np.maximum(masses, LEAST_PART * masses.max()))
+
+
+def undivided_arguments(problem: Problem) -> dict[str, Any]:
+    """Return what the solvers take that work with masses and alpha as they are, feature-major."""
+    return {**_common(problem), "mass": problem.mass, "alpha": problem.alpha}

@@ -1,0 +1,82 @@
+"""The baselines of the benchmarks solve the same problem: the certificate says so."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparsvm.penalties import L1, GroupL2, GroupLinf
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+import constrained
+import stress
+from exact_hinge.benchmark_utils.cases import CASES, make_problem, simulated
+from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
+from exact_hinge.benchmark_utils.programs import programs_for
+
+PROBLEMS = {
+    "l1": (L1(), "highs"),
+    "l1/linf blocks": (GroupLinf(groups=4, per_class=True), "highs"),
+    "l1/linf rows": (GroupLinf(), "highs"),
+    "l1/l2 blocks": (GroupL2(groups=4, per_class=True), "clarabel"),
+    "l1/l2 rows": (GroupL2(), "clarabel"),
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_program_reaches_a_certified_optimum(name, n_classes):
+    penalty, baseline = PROBLEMS[name]
+    X, y = simulated()
+    X, y = X[y < n_classes], y[y < n_classes].astype(np.int32)
+    X[:, 7] = 0.0  # left out by the programs
+    problem = make_problem(X, y, penalty, 0.3)
+    for program, make in programs_for(problem, X, baseline):
+        coef, intercept, dual = make().solve()
+        assert problem.certificate(coef, intercept, dual).relative_gap < 1e-6, program
+        assert 0 < np.count_nonzero(np.abs(coef) > 1e-6) < coef.size
+
+
+def test_fbpd_in_slices_reaches_a_certified_optimum():
+    problem = CASES["simulated_rows_1"].problem()
+    run = FbpdRun(problem, GRID[2])
+    run.advance(until=60.0, tol=1e-4)
+    assert run.reached(1e-4)
+    assert problem.certificate(*run.point()).relative_gap <= 1e-4
+    assert run.done > 0
+    assert run.seconds > 0.0
+
+
+def test_the_proximal_methods_of_the_budget_benchmark_approach_the_certified_optimum():
+    problem = constrained.ConstrainedProblem(CASES["simulated_rows_1"].problem(), 0.3)
+    found = constrained.BudgetSearch().solve(problem, None, constrained.Control(tol=1e-6))
+    for kind in (constrained.FBPDEpigraph, constrained.FBPDLinear):
+        run = constrained.Run(kind, problem, 3.0, found.objective, found.alpha)
+        run.advance(until=1.0)
+        assert run.error < 0.05
+        assert 0.0 < run.reached[1e-1] <= run.seconds
+
+
+@pytest.mark.parametrize("tilts", [False, True])
+def test_a_seed_is_one_stacked_problem_and_nothing_is_wrong_with_its_fit(tilts):
+    for seed in range(6):
+        case, again = stress.draw(seed, tilts), stress.draw(seed, tilts)
+        assert str(case) == str(again) and case.problem.alpha == again.problem.alpha
+        assert set(stress.fit(case).wrong) <= {"slow"}
+
+
+def test_a_stressed_fit_with_a_false_proof_or_without_one_is_told(capsys):
+    found = stress.fit(stress.draw(0))
+    problem, solution = found.case.problem, found.solution
+    assert stress.contradicted(problem, solution) is None
+    boast = replace(solution, dual_objective=1.1 * solution.objective)
+    assert "not proven" in stress.contradicted(problem, boast)
+    short = replace(solution, status="stalled")
+    assert stress.judged(replace(found, solution=short)).wrong[0].startswith("stalled at")
+    stress.main(["--seconds", "0.2"])
+    assert " fits (seeds 0 to " in capsys.readouterr().out
+    stress.main(["--one", "0"])
+    assert "norms of columns" in capsys.readouterr().out
