@@ -73,7 +73,7 @@ def test_weights_better_than_zero_exist_just_below_alpha_max(name):
     terms = problem.penalty
     if not terms.is_norm:
         # The quadratic part makes the gain below alpha_max second order: look at the l1 part.
-        problem = replace(problem, penalty=replace(terms, kind="l1", l1_ratio=1.0))
+        problem = replace(problem, penalty=terms.as_l1())
     share = 1.0 if terms.is_norm else terms.l1_ratio
     alpha = (1 - 1e-5) * found.value * share
     best = InteriorPoint().solve(replace(problem, alpha=alpha), None, Control(tol=1e-10))

@@ -48,7 +48,7 @@ def _mended(problem: ConstrainedProblem, model: ConeModel, flows: Floats, coef: 
     What the cone solver leaves of them, 1e-15 of a column of 1e6, counts in the dual norm.
     """
     data = problem.regularised
-    if data.penalty.kind != "l1/linf":
+    if data.penalty.group_order != np.inf:
         return flows
     sizes = np.abs(coef * data.penalty.omega).ravel()
     largest = np.zeros(int(model.groups.max()) + 1)

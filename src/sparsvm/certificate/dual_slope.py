@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 # Tilts with a dual norm above 1 less this leave the scaling no room.
 EDGE = 1e-6
-# Norms whose dual takes no search.
-PLAIN = ("l1", "l1/l2", "l1/linf")
-# Norms of groups.
-GROUPS = ("l1/l2", "l1/linf", "sparse_group")
 # The matrix of the repair, and of columns whose products are split, has at most this many entries.
 LARGEST = 20_000_000
 # Rounding errors of slopes, relative to the dual ball, that a tolerance of 1e-8 may feel.
@@ -132,7 +128,8 @@ def _quick_largest_slope(problem: Problem, flows: Floats) -> float | None:
     if norms is not None:
         return float(norms.max(initial=0.0))
     terms = problem.penalty
-    if terms.kind in PLAIN and not problem.design.is_sparse:
+    # The dual norm of a mixture takes a search.
+    if terms.is_norm and terms.l1_ratio in (0.0, 1.0) and not problem.design.is_sparse:
         norm = _core.largest_dual_norm(
             **_products(problem, problem.signed_dual(flows)),
             kind=terms.kind,
@@ -167,8 +164,8 @@ def feature_slopes(problem: Problem, flows: Floats) -> Floats | None:
     flows are changed and put back meanwhile.
     """
     terms = problem.penalty
-    squared = terms.kind == "l2"
-    single = squared or terms.kind == "l1" or (terms.kind in GROUPS and terms.n_groups == problem.d)
+    squared = terms.quadratic
+    single = squared or (terms.is_norm and terms.by_features)
     if not problem.design.is_sparse or not single:
         return None
     # One more array of all samples and classes would be the largest thing here.
@@ -222,7 +219,7 @@ def _target(problem: Problem) -> Floats:
     of the flows was badly conditioned.
     """
     target = np.zeros((problem.n_outputs, problem.d))
-    if problem.penalty.kind == "l1" and problem.tilt is not None:
+    if problem.penalty.separable and problem.tilt is not None:
         inside = np.maximum(problem.penalty.omega - np.abs(problem.tilt), 0.0)
         target = np.where(problem.penalty.omega > 0.0, -np.sign(problem.tilt) * inside, 0.0)
     return np.asarray(target)

@@ -266,7 +266,7 @@ def best_scale(problem: Problem, flows: Floats) -> tuple[float, float]:
         norm, top = largest_slope(problem, flows) * limit(problem), gain.peak()
         scale = top if norm * top <= 1.0 else 1.0 / norm
         return scale, gain.value(scale)
-    if problem.penalty.kind == "l2" and problem.tilt is None:
+    if problem.penalty.quadratic and problem.tilt is None:
         norms = feature_slopes(problem, flows)
         if norms is not None:
             return _squared_scale(problem, norms, gain)
@@ -295,7 +295,7 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
     """
     penalty, tilt = problem.penalty, problem.tilt
     assert tilt is not None
-    if penalty.kind == "l1":
+    if penalty.separable:
         # |tilt - c G| <= omega, coordinate by coordinate.
         sizes = np.abs(G) - error
         room = penalty.omega * limit(problem) + np.sign(G) * tilt

@@ -86,7 +86,7 @@ def _found(problem: Problem, exact: bool) -> LargestAlpha:
     if not terms.is_norm:
         # Near zero the elastic net is its l1 part.
         factor = terms.l1_ratio
-        problem = replace(problem, penalty=replace(terms, kind="l1", l1_ratio=1.0))
+        problem = replace(problem, penalty=terms.as_l1())
     if isinstance(problem.loss, SmoothLoss):
         found = _of_derivative(problem, zero)
     elif exact:

@@ -67,8 +67,7 @@ def zero_model(problem: Problem) -> ZeroModel:
     small, members = part.part, None
     if free.size == 0 and problem.margin_matrix is None:
         small, members = _distinct(part.part)
-    terms = replace(small.penalty, kind="l1", l1_ratio=1.0)
-    small = replace(small, penalty=terms, alpha=1.0, tilt=None)
+    small = replace(small, penalty=small.penalty.as_l1(), alpha=1.0, tilt=None)
     found = InteriorPoint().solve(small, None, Control(tol=_TOL))
     dual, active = found.dual, _active(small, found)
     if members is not None:

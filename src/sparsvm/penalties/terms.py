@@ -1,21 +1,27 @@
-"""A penalty resolved for given data: value, prox, dual norm and conjugate, in NumPy."""
+"""A penalty resolved for given data: value, prox, dual norm and conjugate, in NumPy.
+
+The l1 norm stands here, because others reduce to it where their groups are single coefficients.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsvm import _core
-from sparsvm._typing import Floats
+from sparsvm._typing import Features, Floats, Ints
 
-NORMS = ("l1", "l1/l2", "l1/linf", "sparse_group")
-CONVEX_KINDS = (*NORMS, "l2", "elasticnet")
+# Settings.
 # Up to so many weights the calls of NumPy take longer than what they compute.
-FEW = 2**14
+FEW_WEIGHTS = 2**14
+# Squares of entries in this range neither underflow nor overflow when summed.
+SAFE_TO_SQUARE = (1e-140, 1e140)
+# The scalar Newton iterations converge monotonically, in about ten steps; this only ends them.
+NEWTON_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,24 +30,29 @@ class PenaltyTerms:
 
     The penalty is ``base(omega * W)`` for coefficients ``W`` of shape (n_outputs, d), the weights
     ``omega`` multiplying the columns. With :math:`Z = \omega \circ W` and groups g (of features in
-    all outputs when ``per_class`` is false, of features in one output when it is true):
+    all outputs when ``per_class`` is false, of features in one output when it is true) the convex
+    ones are
 
-    ============== ====================================================================
-    kind           base(Z)
-    ============== ====================================================================
-    l1             :math:`\sum |Z_{kj}|`
-    l2             :math:`\frac12 \sum Z_{kj}^2`
-    elasticnet     :math:`\rho \sum |Z_{kj}| + \frac{1-\rho}2 \sum Z_{kj}^2`
-    l1/l2          :math:`\sum_g \|Z_g\|_2`
-    l1/linf        :math:`\sum_g \|Z_g\|_\infty`
-    sparse_group   :math:`\rho \sum |Z_{kj}| + (1-\rho) \sum_g \|Z_g\|_2`
-    l0             :math:`\sum_g 1 - \exp(-a \|Z_g\|_2)`, not convex
-    capped_l1      :math:`\sum_g \min(a, \|Z_g\|_2)`, not convex
-    ============== ====================================================================
+    .. math:: base(Z) = \rho \sum |Z_{kj}| + (1-\rho)\, R(Z),
+
+    where R is half the squared Euclidean norm, or the sum of norms of the groups. A subclass is
+    one kind of penalty: it says what R is, and has the traits below. Whoever needs to know
+    something of a penalty asks for a trait, never for the kind.
 
     Attributes
     ----------
     kind : str
+        The name of the kind, in messages and for the core.
+    convex, is_norm : bool
+        A (weighted) norm has a dual norm; the others a conjugate.
+    separable : bool
+        Whether it is a sum over single coefficients, so that ``groups`` do not matter.
+    quadratic : bool
+        Whether it is half the squared Euclidean norm.
+    polyhedral : bool
+        Whether it is piecewise linear.
+    group_order : float or None
+        The p of the norms :math:`\|Z_g\|_p` of groups that it adds up; None where it does not.
     l1_ratio : float
         :math:`\rho`; 1 for l1, 0 for l2 and the pure group norms.
     groups : int32 array of shape (d,)
@@ -53,12 +64,19 @@ class PenaltyTerms:
     n_outputs : int
         Rows of W: 1 for two classes, otherwise the number of classes.
     shape : float
-        The parameter a of l0 and capped_l1; NaN for the others.
+        The parameter of the penalties that are not convex; NaN for the others.
     """
 
-    kind: str
+    kind: ClassVar[str]
+    convex: ClassVar[bool] = True
+    is_norm: ClassVar[bool] = True
+    separable: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = False
+    polyhedral: ClassVar[bool] = False
+    group_order: ClassVar[float | None] = None
+
     l1_ratio: float
-    groups: NDArray[np.int32]
+    groups: Features
     n_groups: int
     per_class: bool
     omega: Floats
@@ -71,22 +89,17 @@ class PenaltyTerms:
         return int(self.omega.size)
 
     @property
-    def is_norm(self) -> bool:
-        """Whether the penalty is a (weighted) norm, so that its dual is a dual-norm bound."""
-        return self.kind in NORMS
-
-    @property
     def by_features(self) -> bool:
         """Whether the penalty is a sum over single features."""
-        return self.n_groups == self.d or self.kind in ("l1", "l2", "elasticnet")
+        return self.separable or self.n_groups == self.d
 
     @property
-    def convex(self) -> bool:
-        """Whether the penalty is convex."""
-        return self.kind in CONVEX_KINDS
+    def ceiling(self) -> float:
+        """The most that one group can cost."""
+        return float("inf")
 
     @cached_property
-    def free(self) -> NDArray[np.intp]:
+    def free(self) -> Ints:
         """Indices of the unpenalised features (omega = 0)."""
         return np.flatnonzero(self.omega == 0.0)
 
@@ -110,18 +123,29 @@ class PenaltyTerms:
             omega=self.omega[features],
         )
 
+    def as_l1(self) -> L1Terms:
+        """Return the l1 norm with the same weights."""
+        return L1Terms(
+            l1_ratio=1.0,
+            groups=self.groups,
+            n_groups=self.n_groups,
+            per_class=self.per_class,
+            omega=self.omega,
+            n_outputs=self.n_outputs,
+        )
+
     # ------------------------------------------------------------------ segments
     # Group operations run on a flat vector in which each group is one contiguous segment.
 
     @cached_property
-    def _order(self) -> NDArray[np.intp] | None:
+    def _order(self) -> Ints | None:
         """Features sorted by group, or None when they already are."""
         if np.all(self.groups[1:] >= self.groups[:-1]):
             return None
         return np.argsort(self.groups, kind="stable")
 
     @cached_property
-    def _sizes(self) -> NDArray[np.intp]:
+    def _sizes(self) -> Ints:
         """Number of entries of each segment."""
         counts = np.bincount(self.groups, minlength=self.n_groups)
         if self.per_class:
@@ -129,7 +153,7 @@ class PenaltyTerms:
         return counts * self.n_outputs
 
     @cached_property
-    def _starts(self) -> NDArray[np.intp]:
+    def _starts(self) -> Ints:
         return np.concatenate([[0], np.cumsum(self._sizes)[:-1]]).astype(np.intp)
 
     @cached_property
@@ -165,15 +189,15 @@ class PenaltyTerms:
     def group_norms(self, W: Floats) -> Floats:
         """Return the norm of each group of ``omega * W``.
 
-        The largest absolute value for l1/linf, the Euclidean norm otherwise. Shape (n_groups,),
-        or (n_outputs, n_groups) when per_class.
+        The norm of order ``group_order``, Euclidean where there is none. Shape (n_groups,), or
+        (n_outputs, n_groups) when per_class.
         """
-        flat = np.abs(self._flatten(W * self.omega))
-        if self.kind == "l1/linf":
-            norms = np.maximum.reduceat(flat, self._starts)
-        else:
-            norms = _euclidean(flat, self._starts, self._sizes)
+        norms = self._segment_norms(np.abs(self._flatten(W * self.omega)))
         return norms.reshape(self.n_outputs, self.n_groups) if self.per_class else norms
+
+    def _segment_norms(self, flat: Floats) -> Floats:
+        """Return the norm of each segment of absolute values."""
+        return euclidean(flat, self._starts, self._sizes)
 
     def value(self, W: Floats) -> float:
         """Return the penalty of W, shape (n_outputs, d)."""
@@ -184,25 +208,24 @@ class PenaltyTerms:
         if 4 * support.size < self.d:
             # Zero columns add nothing to any kind; most coefficients are zero, most of the time.
             return self.restricted_to(support).value(W[:, support])
-        if self.kind == "l0":
-            return float(np.sum(-np.expm1(-self.shape * self.group_norms(W))))
-        if self.kind == "capped_l1":
-            return float(np.sum(np.minimum(self.shape, self.group_norms(W))))
-        Z = np.ascontiguousarray(W * self.omega).reshape(-1)
+        return self._value(W)
+
+    def _value(self, W: Floats) -> float:
         total = 0.0
         if self.l1_ratio > 0.0:
+            Z = np.ascontiguousarray(W * self.omega).reshape(-1)
             total += self.l1_ratio * float(np.sum(np.abs(Z)))
         if self.l1_ratio < 1.0:
-            if self.kind in ("l2", "elasticnet"):
-                rest = 0.5 * float(np.sum(Z * Z))
-            else:
-                rest = float(np.sum(self.group_norms(W)))
-            total += (1.0 - self.l1_ratio) * rest
+            total += (1.0 - self.l1_ratio) * self._rest(W)
         return total
+
+    def _rest(self, W: Floats) -> float:
+        """Return R(omega * W)."""
+        raise NotImplementedError
 
     def value_at(self, features: NDArray[np.integer], values: Floats) -> float:
         """Return the penalty of weights (n_outputs, m) of these features, all others being zero."""
-        if not self.convex or values.size > FEW:
+        if not self.convex or values.size > FEW_WEIGHTS:
             return self.restricted_to(features).value(values)
         return float(
             _core.penalty_value(
@@ -216,45 +239,15 @@ class PenaltyTerms:
         )
 
     def convex_part(self) -> PenaltyTerms:
-        r"""Return the g of :math:`penalty = g - h` with g and h convex; the penalty if convex.
-
-        For l0 :math:`a \sum_g \|Z_g\|_2`, for capped_l1 :math:`\sum_g \|Z_g\|_2`: l1 where
-        every group is one coefficient, otherwise l1/l2.
-        """
-        return self if self.convex else self._convex_part
-
-    @cached_property
-    def _convex_part(self) -> PenaltyTerms:
-        single = self.n_groups == self.d and (self.per_class or self.n_outputs == 1)
-        return replace(
-            self,
-            kind="l1" if single else "l1/l2",
-            l1_ratio=1.0 if single else 0.0,
-            omega=self.omega * (self.shape if self.kind == "l0" else 1.0),
-            shape=float("nan"),
-        )
+        r"""Return the g of :math:`penalty = g - h` with g and h convex; the penalty if convex."""
+        return self
 
     def concave_slope(self, W: Floats) -> tuple[Floats, float]:
         r"""Return a subgradient V at W of the h of ``convex_part``, and the tangent's constant.
 
         That constant is :math:`h(W) - \langle V, W\rangle`.
-
-        With :math:`t = \|Z_g\|_2` the value of h is :math:`at - 1 + e^{-at}` and its slope
-        :math:`a(1 - e^{-at})` for l0; :math:`\max(0, t - a)` and 1 for capped_l1 where
-        :math:`t \ge a`, otherwise 0.
         """
-        if not np.any(W):
-            return np.zeros((self.n_outputs, self.d)), 0.0
-        norms = self.group_norms(W).reshape(-1)
-        if self.kind == "l0":
-            decay = np.expm1(-self.shape * norms)
-            values, slopes = self.shape * norms + decay, -self.shape * decay
-        else:
-            values = np.maximum(norms - self.shape, 0.0)
-            slopes = (norms >= self.shape).astype(np.float64)
-        factors = np.divide(slopes, norms, out=np.zeros_like(norms), where=norms > 0.0)
-        flat = self._flatten(W * self.omega**2) * np.repeat(factors, self._sizes)
-        return self._unflatten(flat), float(np.sum(values - slopes * norms))
+        return np.zeros((self.n_outputs, self.d)), 0.0
 
     def prox(self, W: Floats, step: float) -> Floats:
         r"""Return :math:`\arg\min_U \frac12\|U - W\|^2 + step \cdot penalty(U)`.
@@ -270,72 +263,48 @@ class PenaltyTerms:
         threshold = step * self.l1_ratio * self.omega
         U = np.sign(W) * np.maximum(np.abs(W) - threshold, 0.0)
         rest = step * (1.0 - self.l1_ratio)
-        if self.kind == "l1" or rest == 0.0:
-            return U
-        if self.kind in ("l2", "elasticnet"):
-            return np.asarray(U / (1.0 + rest * self.omega**2))
-        flat, weights = self._flatten(U), self._weights()
-        kernel = _prox_linf if self.kind == "l1/linf" else _prox_l2
-        return self._unflatten(kernel(flat, weights, rest, self._starts, self._sizes))
+        return U if rest == 0.0 else self._prox_rest(U, rest)
+
+    def _prox_rest(self, W: Floats, step: float) -> Floats:
+        """Return the prox of step R(omega * .) at W."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------ dual side
 
     def group_dual_norms(self, G: Floats) -> Floats:
         r"""Return the dual norm of each group of ``G / omega``, flat.
 
-        Largest absolute value for l1, Euclidean for l1/l2, sum of absolute values for l1/linf;
-        for sparse_group the root c of :math:`\|(|V| - \rho c)_+\|_2 = (1 - \rho) c`.
-        Unpenalised features are left out.
+        A group is a coefficient where the penalty is separable. Unpenalised features are left out.
         """
         self._require_norm("dual norm")
         V = self._flatten(np.abs(G) * self.inverse_omega)
-        if self.kind == "l1" or V.size == 0:
-            return V
-        if self.kind == "l1/l2":
-            return _euclidean(V, self._starts, self._sizes)
-        if self.kind == "l1/linf":
-            return np.asarray(np.add.reduceat(V, self._starts))
-        return _sparse_group_roots(V, self.l1_ratio, self._starts, self._sizes)
+        return V if V.size == 0 else self._segment_dual_norms(V)
+
+    def _segment_dual_norms(self, V: Floats) -> Floats:
+        """Return the dual norm of each segment of absolute values."""
+        raise NotImplementedError
 
     def spread(self, per_group: NDArray[Any]) -> NDArray[Any]:
         """Give every coefficient the value of its group, in the order of ``group_dual_norms``."""
-        sizes = 1 if self.kind == "l1" else self._sizes
+        sizes = 1 if self.separable else self._sizes
         return np.asarray(self._unflatten(np.repeat(per_group, sizes)))
 
     def dual_norm(self, G: Floats) -> float:
         """Return the dual norm of G, shape (n_outputs, d): the largest over the groups."""
-        self._require_norm("dual norm")
-        if self.kind != "sparse_group":
-            return float(np.max(self.group_dual_norms(G), initial=0.0))
-        V = self._flatten(np.abs(G) * self.inverse_omega)
-        # max|V| <= root <= ||V||_2 in each group, so only groups whose Euclidean norm exceeds
-        # the largest entry of all can hold the maximum: usually a handful.
-        upper = _euclidean(V, self._starts, self._sizes)
-        keep = upper >= V.max(initial=0.0)
-        sizes = self._sizes[keep]
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
-        kept = V[np.repeat(keep, self._sizes)]
-        return float(np.max(_sparse_group_roots(kept, self.l1_ratio, starts, sizes), initial=0.0))
+        return float(np.max(self.group_dual_norms(G), initial=0.0))
 
     def conjugate(self, G: Floats) -> float:
         r"""Return the convex conjugate at G, unpenalised features left out.
 
-        With :math:`V = G/\omega`: :math:`\frac12\|V\|^2` for l2,
-        :math:`\sum (|V|-\rho)_+^2 / (2(1-\rho))` for elasticnet; for the norms 0 where the dual
-        norm is at most 1 and infinite elsewhere.
+        For a norm 0 where the dual norm is at most 1, and infinite elsewhere.
         """
         self._require_convex("conjugate")
-        if self.is_norm:
-            return 0.0 if self.dual_norm(G) <= 1.0 else float("inf")
-        V = np.abs(G) * self.inverse_omega
-        excess = np.maximum(V - self.l1_ratio, 0.0).reshape(-1)
-        return float(np.sum(excess * excess)) / (2.0 * (1.0 - self.l1_ratio))
+        return 0.0 if self.dual_norm(G) <= 1.0 else float("inf")
 
     def _require_norm(self, what: str) -> None:
         if not self.is_norm:
             raise ValueError(
-                f"The penalty {self.kind!r} is not a norm and has no {what}; the norms are "
-                f"{', '.join(NORMS)}."
+                f"The penalty {self.kind!r} is not a norm and has no {what}; use conjugate."
             )
 
     def _require_convex(self, what: str) -> None:
@@ -343,7 +312,18 @@ class PenaltyTerms:
             raise ValueError(f"The penalty {self.kind!r} is not convex and has no {what} here.")
 
 
-def _euclidean(flat: Floats, starts: NDArray[np.intp], sizes: NDArray[np.intp]) -> Floats:
+class L1Terms(PenaltyTerms):
+    r"""The norm :math:`\sum |Z_{kj}|`."""
+
+    kind: ClassVar[str] = "l1"
+    separable: ClassVar[bool] = True
+    polyhedral: ClassVar[bool] = True
+
+    def _segment_dual_norms(self, V: Floats) -> Floats:
+        return V
+
+
+def euclidean(flat: Floats, starts: Ints, sizes: Ints) -> Floats:
     """Euclidean norm of each segment.
 
     Only where the largest square would leave the range of doubles is every segment scaled first;
@@ -352,94 +332,9 @@ def _euclidean(flat: Floats, starts: NDArray[np.intp], sizes: NDArray[np.intp]) 
     if flat.size == 0:
         return np.zeros(0)
     largest = float(np.max(np.abs(flat)))
-    if 1e-140 < largest < 1e140 or largest == 0.0:
+    if SAFE_TO_SQUARE[0] < largest < SAFE_TO_SQUARE[1] or largest == 0.0:
         return np.asarray(np.sqrt(np.add.reduceat(flat * flat, starts)))
     peaks = np.maximum.reduceat(np.abs(flat), starts)
     scale = np.where(peaks > 0.0, peaks, 1.0)
     scaled = flat / np.repeat(scale, sizes)
     return np.asarray(scale * np.sqrt(np.add.reduceat(scaled * scaled, starts)))
-
-
-def _prox_l2(
-    flat: Floats, omega: Floats, step: float, starts: NDArray[np.intp], sizes: NDArray[np.intp]
-) -> Floats:
-    """Prox of step * ||omega * u||_2 in each segment; entries with omega = 0 stay as they are."""
-    penalised = omega > 0.0
-    ratio = np.zeros_like(flat)
-    np.divide(flat, omega, out=ratio, where=penalised)
-    vanish = _euclidean(ratio, starts, sizes) <= step
-    weighted = flat * omega
-    widest = step * np.maximum.reduceat(omega, starts) ** 2
-    t = np.maximum(_euclidean(weighted, starts, sizes) - widest, 0.0)
-    pull = step * omega**2
-    active = ~vanish
-    for _ in range(100):
-        # h(t) = 1/||weighted/(t+pull)|| - 1 is concave and increasing: Newton climbs to the root.
-        shifted = np.repeat(t, sizes) + pull
-        quotient = np.zeros_like(flat)
-        np.divide(weighted, shifted, out=quotient, where=penalised)
-        norm = _euclidean(quotient, starts, sizes)
-        slope = np.zeros_like(flat)
-        np.divide(quotient**2, shifted, out=slope, where=penalised)
-        slopes = np.add.reduceat(slope, starts)
-        move = np.zeros_like(t)
-        np.divide(norm**2 * (norm - 1.0), slopes, out=move, where=active & (slopes > 0.0))
-        t = t + np.maximum(move, 0.0)
-        active &= move > 4.0 * np.finfo(float).eps * t
-        if not active.any():
-            break
-    spread = np.repeat(t, sizes)
-    shrunk = np.zeros_like(flat)
-    np.divide(flat * spread, spread + pull, out=shrunk, where=np.repeat(~vanish, sizes))
-    return np.where(penalised, shrunk, flat)
-
-
-def _prox_linf(
-    flat: Floats, omega: Floats, step: float, starts: NDArray[np.intp], sizes: NDArray[np.intp]
-) -> Floats:
-    """Prox of step * max_j omega_j |u_j| in each segment: cut |u_j| at level / omega_j.
-
-    The level solves sum_j (|u_j| - level / omega_j)_+ / omega_j = step, piecewise linear, convex
-    and decreasing, so Newton from 0 reaches the root in finitely many steps.
-    """
-    penalised = omega > 0.0
-    inverse = np.zeros_like(omega)
-    np.divide(1.0, omega, out=inverse, where=penalised)
-    size = np.abs(flat)
-    level = np.zeros(starts.size)
-    while True:
-        above = penalised & (size > np.repeat(level, sizes) * inverse)
-        mass = np.add.reduceat(np.where(above, size * inverse, 0.0), starts)
-        rate = np.add.reduceat(np.where(above, inverse**2, 0.0), starts)
-        better = np.zeros_like(level)
-        np.divide(mass - step, rate, out=better, where=rate > 0.0)
-        better = np.maximum(better, level)
-        if np.all(better <= level):
-            break
-        level = better
-    cut = np.where(penalised, np.repeat(level, sizes) * inverse, size)
-    return np.sign(flat) * np.minimum(size, cut)
-
-
-def _sparse_group_roots(
-    V: Floats, rho: float, starts: NDArray[np.intp], sizes: NDArray[np.intp]
-) -> Floats:
-    """Root c of ||(V - rho c)_+||_2 = (1 - rho) c in each segment of V >= 0.
-
-    The difference of the two sides is convex and decreasing in c, so Newton from a lower bound
-    climbs monotonically to the root.
-    """
-    if V.size == 0:
-        return np.zeros(0)
-    c = np.maximum.reduceat(V, starts)
-    for _ in range(100):
-        soft = np.maximum(V - np.repeat(rho * c, sizes), 0.0)
-        norm = _euclidean(soft, starts, sizes)
-        rate = np.full_like(c, 1.0 - rho)
-        total = np.add.reduceat(soft, starts)
-        rate += rho * np.divide(total, norm, out=np.zeros_like(norm), where=norm > 0.0)
-        move = (norm - (1.0 - rho) * c) / rate
-        c = c + np.maximum(move, 0.0)
-        if np.all(move <= 2.0 * np.finfo(float).eps * c):
-            break
-    return c

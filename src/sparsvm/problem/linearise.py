@@ -80,7 +80,7 @@ def finite(problem: Problem) -> bool:
     if isinstance(problem.loss, Ramp) and problem.penalty.convex:
         return True
     piecewise_linear = isinstance(problem.loss, (Hinge, Ramp))
-    return piecewise_linear and problem.penalty.convex_part().kind == "l1"
+    return piecewise_linear and problem.penalty.convex_part().polyhedral
 
 
 def certify_critical(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Certificate:

@@ -14,7 +14,6 @@ from sparsvm._typing import Floats, Ints
 from sparsvm.numerics.cone_program import Block, solve_cone_program
 from sparsvm.problem.problem import Problem
 
-GROUPED = ("l1/l2", "l1/linf", "sparse_group")
 # Entries of the constraints: about a second's work.
 MOST_ENTRIES = 300_000
 # What the cone solver aims at, near what it can do in double precision.
@@ -88,8 +87,8 @@ class ConeModel:
             self.cells,
             self.outputs if data.fit_intercept else 0,
             data.n if slacks else 0,
-            self.cells if terms.kind in ("l1", "elasticnet", "sparse_group") else 0,
-            int(self.groups.max(initial=-1)) + 1 if terms.kind in GROUPED else 0,
+            self.cells if terms.l1_ratio > 0.0 else 0,
+            int(self.groups.max(initial=-1)) + 1 if terms.group_order else 0,
         )
 
     def _group_of_cell(self) -> Ints:
@@ -156,7 +155,7 @@ class ConeModel:
         bounds = []
         if self.at.u.stop > self.at.u.start:
             bounds.append(self.at.u.start + cells)
-        if terms.kind == "l1/linf":
+        if terms.group_order == np.inf:
             bounds.append(self.at.t.start + self.groups)
         found: list[Block] = []
         for bound in bounds:
@@ -168,7 +167,7 @@ class ConeModel:
 
     def _cones(self) -> list[Block]:
         """The Euclidean norm of every group below its bound."""
-        if self.problem.penalty.kind not in ("l1/l2", "sparse_group"):
+        if self.problem.penalty.group_order != 2.0:
             return []
         found: list[Block] = []
         for group in range(self.at.t.stop - self.at.t.start):

@@ -268,8 +268,7 @@ def refuse_endless_descent(problem: Problem, scores: Floats, coef: Floats) -> No
     if np.any(others.max(axis=1) >= scores[np.arange(problem.n), problem.y]):
         return
     penalty = problem.penalty
-    ceiling = penalty.shape if penalty.kind == "capped_l1" else 1.0
-    limit = problem.alpha * ceiling * np.count_nonzero(penalty.group_norms(coef))
+    limit = problem.alpha * penalty.ceiling * np.count_nonzero(penalty.group_norms(coef))
     if limit <= problem.objective_at(scores, coef):
         raise ValueError(
             f"The features in use separate the classes, so that the logistic loss falls towards 0 "

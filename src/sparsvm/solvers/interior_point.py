@@ -251,7 +251,7 @@ def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
     yield _Trial(None, SHARPER, True)
     # With curved penalties a start outside the dual ball is the faster one, where it leads on.
     from_above = _Trial(None, SHARP, True, climbs=2)
-    curved = problem.penalty.kind not in ("l1", "l1/linf")
+    curved = not problem.penalty.polyhedral
     if not curved:
         yield from_above
     if 8 * problem.n * problem.d <= GATHERED_LIMIT:

@@ -114,7 +114,7 @@ AUTO: tuple[Rule, ...] = (
         (("sdca", 1e-4), "newton", "interior_point", "cone_program"),
         lambda problem, control: (
             _many_texts(problem, control)
-            and problem.penalty.kind in ("l1", "l1/linf")
+            and problem.penalty.polyhedral
             and problem.n <= TOO_MANY_TEXTS_FOR_NEWTON
             and control.tol < LAST_DIGITS
         ),

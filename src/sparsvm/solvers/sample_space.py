@@ -30,7 +30,7 @@ ROUGH = 1e-2
 def fits_sample_space(problem: Problem) -> bool:
     """Whether :func:`newton_in_sample_space` can solve the problem and is worth it."""
     return (
-        problem.penalty.kind == "l2"
+        problem.penalty.quadratic
         and problem.tilt is None
         and problem.d > problem.n
         and (problem.n + 1) * problem.n_outputs <= LARGEST_SYSTEM

@@ -1,0 +1,120 @@
+"""The base class of the penalties: their parameters, and how they are resolved for given data."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparsvm._typing import Floats
+from sparsvm.parameters import LARGEST, Parameterised, number
+from sparsvm.penalties.layout import feature_weights, group_numbers
+from sparsvm.penalties.terms import L1Terms, PenaltyTerms
+
+_COMMON = """
+    weights : None, array of length d or n_groups, or "scale", default=None
+        Factors that multiply the coefficients inside the penalty, one per feature (or one per
+        group where there are fewer groups than features; groups count in sorted order of their
+        labels). 0 leaves a feature unpenalised; others lie between 1e-50 and 1e50. "scale" takes
+        the standard deviation of each column, which is the same as standardising the columns; a
+        constant column, whose standard deviation is 0, gets the factor 1 so that it is not left
+        unpenalised.
+"""
+_GROUPED = """
+    groups : None, int, or one label per feature, default=None
+        Each feature by itself, blocks of that many consecutive features (the last may be
+        shorter), or arbitrary labels.
+    per_class : bool, default=False
+        Whether every class has its own copy of each group; otherwise a group spans all classes.
+"""
+
+
+class Penalty(Parameterised):
+    """Base class of the penalties.
+
+    Attributes
+    ----------
+    name : str
+        The short name accepted by ``SparseSVC(penalty=...)``.
+    convex : bool
+    """
+
+    name: ClassVar[str]
+    convex: ClassVar[bool] = True
+    weights: Any
+    groups: Any = None
+    per_class: bool = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__:
+            cls.__doc__ = cls.__doc__.replace("    <grouped>", _GROUPED.strip("\n")).replace(
+                "    <weights>", _COMMON.strip("\n")
+            )
+
+    @property
+    def needs_column_std(self) -> bool:
+        """Whether :meth:`resolve` needs the standard deviations of the columns."""
+        return isinstance(self.weights, str)
+
+    def resolve(self, d: int, n_outputs: int, column_std: Floats | None = None) -> PenaltyTerms:
+        """Spell the penalty out for d features and n_outputs rows of coefficients.
+
+        Where the parameters make one penalty equal to a simpler one, the simpler kind is
+        returned: groups of one coefficient are l1, ``l1_ratio`` 0 or 1 drops a term, and a convex
+        penalty without any weight is an l1 penalty without any.
+
+        Parameters
+        ----------
+        d : int
+        n_outputs : int
+            1 for two classes, otherwise the number of classes.
+        column_std : array of shape (d,), optional
+            Standard deviation of each column, needed for ``weights="scale"``.
+        """
+        groups, n_groups = group_numbers(self.groups, d)
+        if not isinstance(self.per_class, bool | np.bool_ | numbers.Integral):
+            raise ValueError(f"per_class must be True or False; got {self.per_class!r}.")
+        per_class = bool(self.per_class)
+        omega = feature_weights(self.weights, groups, n_groups, column_std)
+        terms, ratio = self._terms()
+        singletons = n_groups == d and (per_class or n_outputs == 1)
+        if (terms.group_order and singletons) or (self.convex and not omega.any()):
+            terms, ratio = L1Terms, 1.0
+        if terms.separable or not (self.convex or self.groups is not None):
+            groups, n_groups, per_class = np.arange(d, dtype=np.int32), d, True
+        return terms(
+            l1_ratio=ratio,
+            groups=groups,
+            n_groups=n_groups,
+            per_class=per_class,
+            omega=omega,
+            n_outputs=n_outputs,
+            shape=self._shape(),
+        )
+
+    def _terms(self) -> tuple[type[PenaltyTerms], float]:
+        """Return the class of the resolved penalty and its l1_ratio."""
+        raise NotImplementedError
+
+    def _shape(self) -> float:
+        """Return the ``shape`` of the resolved penalty."""
+        return float("nan")
+
+    def _checked_ratio(self) -> float:
+        ratio = getattr(self, "l1_ratio")  # noqa: B009  (only some penalties have it)
+        if not 0.0 <= number(ratio) <= 1.0:
+            raise ValueError(
+                f"{type(self).__name__} needs l1_ratio between 0 and 1; got l1_ratio={ratio!r}."
+            )
+        return float(ratio)
+
+    def _checked_positive(self, parameter: str) -> float:
+        value = getattr(self, parameter)
+        if not 1.0 / LARGEST <= number(value) <= LARGEST:
+            raise ValueError(
+                f"{type(self).__name__} needs a positive, finite {parameter}, between "
+                f"{1.0 / LARGEST:g} and {LARGEST:g}; got {parameter}={value!r}."
+            )
+        return float(value)

@@ -1,0 +1,104 @@
+"""The groups and the weights of a penalty, read from what the user gave."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from sparsvm._typing import Features, Floats
+from sparsvm.parameters import LARGEST
+
+
+def group_numbers(groups: Any, d: int) -> tuple[Features, int]:
+    """Number the groups 0, 1, ... in sorted order of their labels."""
+    if groups is None:
+        return np.arange(d, dtype=np.int32), d
+    if isinstance(groups, numbers.Integral) and not isinstance(groups, bool):
+        if groups < 1:
+            raise ValueError(f"A block size must be at least 1; got groups={groups!r}.")
+        size = min(int(groups), max(d, 1))
+        return (np.arange(d) // size).astype(np.int32), -(-d // size)
+    in_order = hasattr(groups, "__len__") and getattr(groups, "ndim", 1) == 1
+    if isinstance(groups, (str, bytes, set, frozenset, dict)) or not in_order:
+        raise ValueError(
+            f"groups must be None, a block size or one label per feature; got {groups!r}."
+        )
+    if len(groups) != d:
+        raise ValueError(
+            f"groups has {len(groups)} labels but the data have {d} features; give one label "
+            "per feature."
+        )
+    labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    for feature, label in enumerate(labels):
+        if not _is_label(label):
+            raise ValueError(
+                f"groups must hold labels such as numbers or names; that of feature {feature} is "
+                f"{label!r}."
+            )
+    try:
+        distinct = sorted(set(labels))
+    except TypeError:
+        # Labels of mixed types have no order; then the groups count as they first appear.
+        distinct = list(dict.fromkeys(labels))
+    position = {label: number for number, label in enumerate(distinct)}
+    return np.array([position[label] for label in labels], dtype=np.int32), len(distinct)
+
+
+def _is_label(label: Any) -> bool:
+    """Whether it can be compared, and is not missing: neither None nor other than itself."""
+    try:
+        return label is not None and bool(label == label) and hash(label) is not None
+    except (TypeError, ValueError):
+        return False
+
+
+def feature_weights(
+    weights: Any, groups: Features, n_groups: int, column_std: Floats | None
+) -> Floats:
+    d = groups.size
+    if weights is None:
+        return np.ones(d)
+    if isinstance(weights, str):
+        if weights != "scale":
+            raise ValueError(
+                f"weights must be None, an array of numbers or 'scale'; got {weights!r}."
+            )
+        if column_std is None or np.shape(column_std) != (d,):
+            raise ValueError(
+                f"weights='scale' needs the standard deviation of each of the {d} columns; got "
+                f"{'none' if column_std is None else f'an array of shape {np.shape(column_std)}'}."
+            )
+        std = np.asarray(column_std, dtype=np.float64)
+        return np.where(std > 0.0, std, 1.0)
+    try:
+        omega = np.array(weights, dtype=None if np.iscomplexobj(weights) else np.float64)
+    except (TypeError, ValueError, OverflowError):
+        omega = np.array(None)
+    if omega.dtype != np.float64:
+        raise ValueError(f"weights must be None, an array of numbers or 'scale'; got {weights!r}.")
+    if omega.ndim != 1 or omega.size not in (d, n_groups):
+        raise ValueError(
+            f"weights has shape {omega.shape} but there are {d} features in {n_groups} groups; "
+            "give one weight per feature or one per group."
+        )
+    refused = ~(np.isfinite(omega) & (omega >= 0.0))
+    if refused.any():
+        where = int(np.argmax(refused))
+        raise ValueError(
+            f"Penalty weights must be finite and not negative; weight {where} is {omega[where]}."
+        )
+    _require_moderate(omega)
+    return omega if omega.size == d else omega[groups]
+
+
+def _require_moderate(omega: Floats) -> None:
+    """Refuse weights so small or large that products with them may vanish or overflow."""
+    refused = (omega != 0.0) & ((omega < 1.0 / LARGEST) | (omega > LARGEST))
+    if refused.any():
+        where = int(np.argmax(refused))
+        raise ValueError(
+            f"Penalty weights must be 0 or between {1.0 / LARGEST:g} and {LARGEST:g}; weight "
+            f"{where} is {omega[where]:g}. Multiply all weights by a constant, or alpha."
+        )
