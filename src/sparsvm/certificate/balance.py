@@ -20,11 +20,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from sparsvm import _core
-from sparsvm._typing import Floats
+from sparsvm._typing import Bools, Floats, Indices, Ints
 from sparsvm.numerics.rows import row_blocks
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def balance(problem: Problem, flows: Floats, overwrite: bool = False) -> Floats:
     return balanced
 
 
-def _balance_signs(y: NDArray[np.integer], flows: Floats) -> Floats:
+def _balance_signs(y: Indices, flows: Floats) -> Floats:
     """Give the entries of each class's own samples and of the others the same sum."""
     rows, classes = np.arange(y.size), np.arange(flows.shape[1])
     own = np.where(y[:, None] == classes, flows, 0.0)
@@ -81,7 +80,7 @@ def _balance_signs(y: NDArray[np.integer], flows: Floats) -> Floats:
 
 
 def _balance_pairs(
-    y: NDArray[np.integer],
+    y: Indices,
     K: int,
     flows: Floats,
     columns: Floats | None,
@@ -104,9 +103,7 @@ def _balance_pairs(
     return flows if np.all(np.abs(residual) <= allowed) else np.zeros_like(flows)
 
 
-def _balance_columns(
-    y: NDArray[np.integer], flows: Floats, columns: Floats, by_mass: bool
-) -> Floats:
+def _balance_columns(y: Indices, flows: Floats, columns: Floats, by_mass: bool) -> Floats:
     start = np.zeros((columns.shape[1], flows.shape[1]))
     rows = np.arange(y.size)
     for negligible in (NEGLIGIBLE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7):
@@ -135,19 +132,19 @@ def free_columns(problem: Problem) -> Floats:
     return columns
 
 
-def _class_flows(flows: Floats, y: NDArray[np.integer]) -> Floats:
+def _class_flows(flows: Floats, y: Indices) -> Floats:
     """Sum the flows of each true class: entry (z, k) is the flow from class z to class k."""
     return np.asarray(_core.class_flows(flows, y.astype(np.int32, copy=False)))
 
 
-def _multiply(flows: Floats, factors: Floats, y: NDArray[np.integer]) -> None:
+def _multiply(flows: Floats, factors: Floats, y: Indices) -> None:
     """Multiply the flow of each sample to class k by the factor of its own class and k."""
     for rows in row_blocks(y.size, flows.shape[1]):
         flows[rows] *= factors[y[rows]]
 
 
 def _between_connected_classes(
-    flows: Floats, class_flows: Floats, y: NDArray[np.integer]
+    flows: Floats, class_flows: Floats, y: Indices
 ) -> tuple[Floats, Floats]:
     """Drop flows between different strongly connected components: no multiple balances them."""
     arcs = class_flows > NEGLIGIBLE * class_flows.max(initial=0.0)
@@ -192,13 +189,13 @@ def _factors_of_one_step(class_flows: Floats) -> Floats | None:
     return factors if _is_balanced(class_flows * factors) else None
 
 
-def _is_complete(arcs: NDArray[np.bool_]) -> bool:
+def _is_complete(arcs: Bools) -> bool:
     """Whether all arcs are there: the usual case, in which looking for components is wasted."""
     K = arcs.shape[0]
     return bool(np.count_nonzero(arcs) == K * (K - 1))
 
 
-def _is_strongly_connected(arcs: NDArray[np.bool_]) -> bool:
+def _is_strongly_connected(arcs: Bools) -> bool:
     """Whether every class is reached from every other; for few classes SciPy takes longer."""
     K = arcs.shape[0]
     if _is_complete(arcs):
@@ -237,9 +234,9 @@ def _osborne(class_flows: Floats) -> Floats:
 
 def _minimise(
     columns: Floats,
-    y: NDArray[np.integer],
+    y: Indices,
     flows: Floats,
-    hessian: Callable[[Floats, NDArray[np.integer], Floats], Floats],
+    hessian: Callable[[Floats, Indices, Floats], Floats],
     beta: Floats,
 ) -> Floats:
     """Return the exponents at the minimiser of phi, by damped Newton from ``beta`` (q, K)."""
@@ -276,7 +273,7 @@ def _minimise(
     return best
 
 
-def _moving_classes(arcs: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _moving_classes(arcs: Bools) -> Ints:
     """All classes but the first of each component.
 
     Adding a constant to all classes of a component changes nothing, so its first class stays put.
@@ -288,20 +285,18 @@ def _moving_classes(arcs: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.setdiff1d(np.arange(arcs.shape[0]), pinned)
 
 
-def _exponents(
-    columns: Floats, y: NDArray[np.integer], beta: Floats, support: NDArray[np.bool_]
-) -> Floats:
+def _exponents(columns: Floats, y: Indices, beta: Floats, support: Bools) -> Floats:
     scores = columns @ beta
     exponents = scores[np.arange(y.size), y][:, None] - scores
     return np.where(support, np.clip(exponents, -300.0, 300.0), 0.0)
 
 
-def _class_hessian(columns: Floats, y: NDArray[np.integer], flows: Floats) -> Floats:
+def _class_hessian(columns: Floats, y: Indices, flows: Floats) -> Floats:
     """Laplacian of the class flows: the Hessian of phi where the intercept is the only column."""
     return np.diag(flows.sum(axis=0) + flows.sum(axis=1)) - flows - flows.T
 
 
-def _column_hessian(columns: Floats, y: NDArray[np.integer], flows: Floats) -> Floats:
+def _column_hessian(columns: Floats, y: Indices, flows: Floats) -> Floats:
     """Hessian of phi in beta (q, K): sum of T_ik (f_i f_i') x (e_y - e_k)(e_y - e_k)'."""
     q, K = columns.shape[1], flows.shape[1]
     H = np.zeros((q, K, q, K))

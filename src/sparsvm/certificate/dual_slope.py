@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsvm import _core
-from sparsvm._typing import Floats
+from sparsvm._typing import Array, Floats, Indices
 from sparsvm.numerics.rows import of_class, row_sum
 from sparsvm.numerics.split_products import UNIT, split_products
 
@@ -60,7 +59,7 @@ def _sharpen(
     signed: Floats,
     G: Floats,
     error: Floats,
-    features: NDArray[Any],
+    features: Array,
 ) -> None:
     """Compute the slopes of some features anew, by split products, in place."""
     if problem.n * features.size > LARGEST:
@@ -78,7 +77,7 @@ def _sharpen(
         error[:, features] = errors.T / problem.alpha
 
 
-def _lost_in_sums(flows: Floats, y: NDArray[np.integer], totals: Floats) -> Floats:
+def _lost_in_sums(flows: Floats, y: Indices, totals: Floats) -> Floats:
     """Return by how much ``totals`` fall short of the sums of rows off the true class."""
     total, lost = np.zeros_like(totals), np.zeros_like(totals)
     for k in range(flows.shape[1]):
@@ -225,9 +224,7 @@ def _target(problem: Problem) -> Floats:
     return np.asarray(target)
 
 
-def with_slope_on_edge(
-    problem: Problem, flows: Floats, where: NDArray[Any], G: Floats
-) -> Floats | None:
+def with_slope_on_edge(problem: Problem, flows: Floats, where: Array, G: Floats) -> Floats | None:
     """Change the flows, by least squares in relative terms, to slopes on the edge as given.
 
     The equalities of the intercept and of unpenalised features stay as they are.

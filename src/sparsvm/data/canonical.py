@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from sparsvm._typing import Floats, Ints
+from sparsvm._typing import Array, Bools, Features, Floats, Ints
 
 # Values hashed or compared at a time; 32768 doubles stay in a second-level cache, and MNIST
 # (60000 x 784) hashes in 0.08 s against 0.25 s when the whole matrix is folded at once.
@@ -57,12 +57,12 @@ class CanonicalForm:
     """
 
     rows: Ints
-    codes: npt.NDArray[np.int32]
+    codes: Features
     weight: Floats
     margin: Floats | None
     sample_of_row: Ints
 
-    def select(self, keep: npt.NDArray[np.bool_]) -> CanonicalForm:
+    def select(self, keep: Bools) -> CanonicalForm:
         """Return the form restricted to the samples where `keep` is true."""
         margin = None if self.margin is None else self.margin[keep]
         # One more entry, so that the index -1 of a dropped row stays -1.
@@ -73,7 +73,7 @@ class CanonicalForm:
 
 
 def canonical_form(
-    X: Any, codes: npt.NDArray[Any], weight: Floats, margin: Floats | None = None
+    X: Any, codes: Array, weight: Floats, margin: Floats | None = None
 ) -> CanonicalForm:
     """Drop rows of weight zero, merge identical (row, class, margin), and fix the order.
 
@@ -152,7 +152,7 @@ def hash_rows(X: Any) -> Hashes:
     return out
 
 
-def _hash_columns(X: npt.NDArray[Any], multipliers: Hashes) -> Hashes:
+def _hash_columns(X: Array, multipliers: Hashes) -> Hashes:
     n, d = X.shape
     out = np.zeros(n, dtype=np.uint64)
     step = max(1, _BLOCK // n)
@@ -184,7 +184,7 @@ def _hash_sparse(X: Any, multipliers: Hashes) -> Hashes:
     return out
 
 
-def _fold(values: npt.NDArray[Any], buffer: Floats) -> Hashes:
+def _fold(values: Array, buffer: Floats) -> Hashes:
     # Adding zero turns -0.0 into 0.0 and widens float32, in the one pass that copies the block.
     np.add(values, 0.0, out=buffer)
     bits = buffer.view(np.uint64)
@@ -200,7 +200,7 @@ def _multipliers(d: int) -> Hashes:
     return (z ^ (z >> np.uint64(31))) | np.uint64(1)
 
 
-def _rows_equal(X: Any, left: Ints, right: Ints) -> npt.NDArray[np.bool_]:
+def _rows_equal(X: Any, left: Ints, right: Ints) -> Bools:
     out = np.empty(left.size, dtype=bool)
     width = max(1, X.nnz // X.shape[0]) if sp.issparse(X) else X.shape[1]
     step = max(1, _BLOCK // width)
@@ -215,8 +215,8 @@ def _rows_equal(X: Any, left: Ints, right: Ints) -> npt.NDArray[np.bool_]:
 
 
 def _separate_collisions(
-    X: Any, kept: Ints, order: Ints, weight: Floats, pairs: Ints, same: npt.NDArray[np.bool_]
-) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    X: Any, kept: Ints, order: Ints, weight: Floats, pairs: Ints, same: Bools
+) -> tuple[Ints, Bools]:
     """Sort by value the runs in which different rows share a hash.
 
     About one pair in 2^33 or fewer collides, so the runs are short and may be densified.

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sparsvm import _core
 from sparsvm._core import Design
+from sparsvm._typing import Array, Counts, Features
 
 __all__ = ["Design", "make_design"]
 
@@ -58,7 +59,7 @@ def make_design(
     return design
 
 
-def _row_index(rows: ArrayLike) -> NDArray[np.int64]:
+def _row_index(rows: ArrayLike) -> Counts:
     index = np.asarray(rows)
     if index.size == 0:
         index = index.astype(np.int64)
@@ -78,7 +79,7 @@ def _check_scalar(dtype: np.dtype[Any]) -> None:
         )
 
 
-def _dense_design(X: Any, rows: NDArray[np.int64] | None) -> Design:
+def _dense_design(X: Any, rows: Counts | None) -> Design:
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
@@ -90,7 +91,7 @@ def _dense_design(X: Any, rows: NDArray[np.int64] | None) -> Design:
     return Design.dense(X, rows)
 
 
-def _sparse_design(X: Any, rows: NDArray[np.int64] | None) -> Design:
+def _sparse_design(X: Any, rows: Counts | None) -> Design:
     if X.format not in ("csr", "csc") or X.ndim != 2:
         raise ValueError(
             f"A sparse X must be a two-dimensional CSR or CSC matrix, found {X.ndim} dimensions "
@@ -112,7 +113,7 @@ def _sparse_design(X: Any, rows: NDArray[np.int64] | None) -> Design:
     return Design.sparse(data, indices, indptr, n, d, by_columns, rows)
 
 
-def _narrow(indices: NDArray[Any], minors: int) -> NDArray[np.int32]:
+def _narrow(indices: Array, minors: int) -> Features:
     """Sparse indices as int32; wide ones are checked first, since narrowing would wrap them."""
     if indices.dtype == np.int32:
         return np.ascontiguousarray(indices)

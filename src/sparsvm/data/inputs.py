@@ -6,13 +6,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Array, Features, Floats
 from sparsvm.numerics.sparse_format import checked_sparse
 from sparsvm.parameters import LARGEST
 
@@ -40,7 +39,7 @@ class Within(Interval):
             return False
 
 
-def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
+def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     """Validate the arguments of ``fit``; X comes back as it was unless it had to be converted."""
     X, y = _validated(estimator, X, y=y)
     try:
@@ -190,9 +189,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> Floats:
     return weight
 
 
-def class_factors(
-    class_weight: Any, labels: npt.NDArray[Any], totals: Floats
-) -> tuple[Floats, npt.NDArray[np.int32]]:
+def class_factors(class_weight: Any, labels: Array, totals: Floats) -> tuple[Floats, Features]:
     """Return f and e: the samples of each class are weighted by f times two to the power e.
 
     Numbers by themselves may overflow: "balanced" divides by totals that may be as small as any.
@@ -236,10 +233,10 @@ def class_factors(
 class TooFewClasses(ValueError):
     """Fewer than two classes have samples of positive weight: those of ``labels``."""
 
-    labels: npt.NDArray[Any]
+    labels: Array
 
 
-def require_two_classes(labels: npt.NDArray[Any]) -> None:
+def require_two_classes(labels: Array) -> None:
     """Refuse a training set with fewer than two classes of positive weight."""
     if labels.size >= 2:
         return
@@ -257,6 +254,6 @@ def _shortened(values: Any, limit: int = 60) -> str:
     return shown if len(shown) <= limit else f"{shown[:limit]}…"
 
 
-def _listed(labels: npt.NDArray[Any], limit: int = 10) -> str:
+def _listed(labels: Array, limit: int = 10) -> str:
     shown = ", ".join(repr(label) for label in labels.tolist()[:limit])
     return shown if labels.size <= limit else f"{shown}, … ({labels.size} in all)"

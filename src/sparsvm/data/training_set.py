@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Array, Bools, Counts, Features, Floats, Ints
 from sparsvm.data.canonical import CanonicalForm, canonical_form
 from sparsvm.data.design import make_design
 from sparsvm.data.inputs import (
@@ -55,14 +54,14 @@ class TrainingSet:
 
     design: Any
     dtype: np.dtype[Any]
-    y: npt.NDArray[np.int32]
+    y: Features
     mass: Floats
     total: float
     margin_scale: Floats | None
-    classes: npt.NDArray[Any]
-    label_numbers: npt.NDArray[np.intp]
+    classes: Array
+    label_numbers: Ints
     n_labels: int
-    sample_of_row: npt.NDArray[np.int64]
+    sample_of_row: Counts
 
 
 def read_training_set(
@@ -109,9 +108,7 @@ def read_training_set(
     )
 
 
-def _weighted(
-    form: CanonicalForm, labels: npt.NDArray[Any], class_weight: Any
-) -> tuple[Floats, int]:
+def _weighted(form: CanonicalForm, labels: Array, class_weight: Any) -> tuple[Floats, int]:
     """Return the weights times the class factors, divided by a power of two, and that power.
 
     The largest is about 1. By themselves products may vanish, or factors overflow, although each
@@ -136,7 +133,7 @@ def _weighted(
     return np.ldexp(digits, power - largest), largest
 
 
-def _has_share(weight: Floats) -> npt.NDArray[np.bool_]:
+def _has_share(weight: Floats) -> Bools:
     """Tell the samples whose share of the total is not zero after rounding."""
     kept = weight > 0.0
     while not (share := weight[kept] / weight[kept].sum()).all():

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+
+from sparsvm._typing import Floats
 
 if TYPE_CHECKING:
     from sparsvm.demo.run import Row, Task
@@ -42,7 +43,7 @@ def draw(results: Sequence[tuple[Task, Sequence[Row]]], path: str) -> None:
     figure.savefig(path, dpi=110)
 
 
-def _relative(coef: NDArray[np.float64]) -> Any:
+def _relative(coef: Floats) -> Any:
     """Square roots of the weights, which keep small ones visible; the exact zeros masked."""
     roots = np.sign(coef) * np.sqrt(np.abs(coef) / np.abs(coef).max())
     return np.ma.masked_where(coef == 0.0, roots)

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.linear_model import LogisticRegression
@@ -26,6 +25,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from sparsvm import SparseSVC
+from sparsvm._typing import Counts, Floats
 
 # scikit-learn's classifiers get more strengths, over a wider range, than the sparse models do:
 # each of the four has its best one elsewhere.
@@ -54,8 +54,8 @@ class Task:
     feature: str
     feature_names: list[str]
     alphas: tuple[float, ...]
-    train: tuple[NDArray[np.float64], NDArray[np.int64]]
-    test: tuple[NDArray[np.float64], NDArray[np.int64]]
+    train: tuple[Floats, Counts]
+    test: tuple[Floats, Counts]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,7 +19,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Array, Floats
 from sparsvm.data.inputs import (
     Within,
     read_per_sample,
@@ -300,7 +299,7 @@ class SparseSVCCV(SparseLinearClassifier):
         shared: Fold,
         models: list[tuple[dict[str, Any], SparseSVC]],
         grids: list[Floats],
-        splits: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
+        splits: list[tuple[Array, Array]],
     ) -> list[list[FoldResult]]:
         """Run every fold of every candidate, in parallel; one list of folds per candidate."""
         tasks = [

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Array, Counts, Floats
 from sparsvm.data.inputs import TooFewClasses
 from sparsvm.estimators.finalise import inner_tolerance, tolerance
 from sparsvm.estimators.linear import column_scores
@@ -41,10 +40,10 @@ class Fold:
     """
 
     X: Any
-    y: NDArray[Any]
+    y: Array
     weight: Floats
     margin: Floats | None
-    classes: NDArray[Any]
+    classes: Array
     scorer: Any
     score_params: dict[str, Any]
 
@@ -54,14 +53,12 @@ class FoldResult:
     """Scores and numbers of features along the path of one fold."""
 
     scores: Floats
-    n_selected: NDArray[np.int64]
+    n_selected: Counts
     n_short: int
     """Points that missed the tolerance."""
 
 
-def run_fold(
-    shared: Fold, model: SparseSVC, grid: Floats, train: NDArray[Any], test: NDArray[Any]
-) -> FoldResult:
+def run_fold(shared: Fold, model: SparseSVC, grid: Floats, train: Array, test: Array) -> FoldResult:
     """Follow the path on the training rows and score every point of it on the test rows.
 
     Rows outside the training part get weight zero, which leaves them out without a copy of X.
@@ -70,7 +67,7 @@ def run_fold(
     X_test, y_test = shared.X[test], shared.y[test]
     params = {name: values[test] for name, values in shared.score_params.items()}
 
-    def scored(classes: NDArray[Any], coef: Any, intercept: Floats) -> float:
+    def scored(classes: Array, coef: Any, intercept: Floats) -> float:
         if shared.scorer is None:
             return _accuracy(X_test, y_test, params.get("sample_weight"), classes, coef, intercept)
         fitted = _fitted(model, shared, classes, coef, intercept)
@@ -106,9 +103,9 @@ def run_fold(
 
 def _accuracy(
     X: Any,
-    y: NDArray[Any],
+    y: Array,
     weight: Floats | None,
-    classes: NDArray[Any],
+    classes: Array,
     coef: Any,
     intercept: Floats,
 ) -> float:
@@ -126,7 +123,7 @@ def _accuracy(
 
 
 def _fitted(
-    model: SparseSVC, shared: Fold, classes: NDArray[Any], coef: Any, intercept: Floats
+    model: SparseSVC, shared: Fold, classes: Array, coef: Any, intercept: Floats
 ) -> SparseSVC:
     """Return a fitted model of all classes; one that the fold lacks is never predicted."""
     if classes.size < shared.classes.size:
@@ -140,7 +137,7 @@ def _fitted(
 
 
 def _with_all_classes(
-    all_classes: NDArray[Any], classes: NDArray[Any], coef: Any, intercept: Floats
+    all_classes: Array, classes: Array, coef: Any, intercept: Floats
 ) -> tuple[Any, Floats]:
     position = np.searchsorted(all_classes, classes)
     if classes.size == 2:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sparsvm._typing import Array, Ints
 from sparsvm.data.design import make_design
 from sparsvm.data.inputs import read_samples
 from sparsvm.numerics.columns import columns_in_use
@@ -34,7 +34,7 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
 
     coef_: Any
     intercept_: Any
-    classes_: npt.NDArray[Any]
+    classes_: Array
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
@@ -43,11 +43,11 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     @property
-    def selected_features_(self) -> npt.NDArray[np.intp]:
+    def selected_features_(self) -> Ints:
         """Indices of the features that any class uses."""
         return _columns_in_use(checked_coefficients(self.coef_))
 
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Array:
         """Return the scores of the classes, ``X coef_ᵀ + intercept_``.
 
         Parameters
@@ -66,7 +66,7 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         X = read_samples(self, X)
         return _scores(X, coef, intercept)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the label with the highest score for each sample.
 
         Parameters
@@ -114,7 +114,7 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         self.coef_ = dense_coefficients(self.coef_)
         return self
 
-    def _checked_coefficients(self) -> tuple[Any, npt.NDArray[Any]]:
+    def _checked_coefficients(self) -> tuple[Any, Array]:
         """Return ``coef_`` and ``intercept_`` after checking that an edit left them usable."""
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         coef = checked_coefficients(self.coef_)
@@ -135,16 +135,16 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         return coef, intercept
 
 
-def _scores(X: Any, coef: Any, intercept: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _scores(X: Any, coef: Any, intercept: Array) -> Array:
     return _with_intercept(column_scores(X, coef), intercept)
 
 
-def _with_intercept(scores: npt.NDArray[Any], intercept: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _with_intercept(scores: Array, intercept: Array) -> Array:
     scores = scores + intercept
     return np.asarray(scores.ravel() if scores.shape[1] == 1 else scores)
 
 
-def _highest(scores: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def _highest(scores: Array) -> Ints:
     """Return the number of the class with the highest score."""
     highest = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
     return np.asarray(highest, dtype=np.intp)
@@ -161,13 +161,13 @@ def _require_finite(name: str, values: Any) -> None:
         raise ValueError(f"{name} contains NaN or infinite values. Restore {name} or fit again.")
 
 
-def _columns_in_use(coef: Any) -> npt.NDArray[np.intp]:
+def _columns_in_use(coef: Any) -> Ints:
     if sp.issparse(coef):
         return np.unique(coef.tocoo().col[coef.tocoo().data != 0]).astype(np.intp)
     return columns_in_use(coef)
 
 
-def column_scores(X: Any, coef: Any) -> npt.NDArray[Any]:
+def column_scores(X: Any, coef: Any) -> Array:
     """Return X coefᵀ from the columns where coef is not zero."""
     if sp.issparse(X):
         blocks = [scores for _, scores in sparse_scores(X, coef)]
@@ -189,7 +189,7 @@ def column_scores(X: Any, coef: Any) -> npt.NDArray[Any]:
     return scores
 
 
-def sparse_scores(X: Any, coef: Any) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+def sparse_scores(X: Any, coef: Any) -> Iterator[tuple[slice, Array]]:
     """Yield blocks of the rows of a CSR or CSC matrix with X coefᵀ, X being read where it is."""
     columns = _columns_in_use(coef)
     if 2 * columns.size > X.shape[1]:  # a copy would be as large as all

@@ -7,12 +7,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Bools, Floats
 from sparsvm.data.inputs import Within
 from sparsvm.data.training_set import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.estimators.linear import SparseLinearClassifier
@@ -210,9 +209,7 @@ def _inverse(norms: Floats) -> Floats:
     return margins
 
 
-def _inside(
-    problem: Problem, solution: HierarchicalSolution, precision: float
-) -> npt.NDArray[np.bool_]:
+def _inside(problem: Problem, solution: HierarchicalSolution, precision: float) -> Bools:
     """Tell the samples that fall short of a margin by more than rounding."""
     coef, intercept = solution.coef, solution.intercept
     largest = np.ascontiguousarray(np.max(np.abs(coef), axis=0, initial=0.0))

@@ -6,9 +6,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sparsvm._typing import Floats
 from sparsvm.data.inputs import Within
 from sparsvm.data.training_set import TrainingSet, read_training_set
 from sparsvm.estimators.finalise import inner_tolerance
@@ -145,9 +145,7 @@ def default_alpha(total: float, parameter: str = "alpha") -> float:
     return 1.0 / total
 
 
-def _require_margin(
-    loss: Loss, cost: npt.NDArray[np.float64], margin_scale: npt.NDArray[np.float64] | None
-) -> None:
+def _require_margin(loss: Loss, cost: Floats, margin_scale: Floats | None) -> None:
     """Refuse margins that leave nothing to learn or overflow, and sample margins without effect."""
     if margin_scale is not None and not loss.uses_margin:
         raise ValueError(

@@ -6,11 +6,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_softmax
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
+from sparsvm._typing import Array
 from sparsvm.data.inputs import Within
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
 from sparsvm.estimators.finalise import presented, tolerance
@@ -212,7 +212,7 @@ class SparseSVC(PenalisedClassifier):
         return self
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> npt.NDArray[Any]:
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class; only with the logistic loss.
 
         The probabilities are proportional to the exponentials of the scores.
@@ -230,7 +230,7 @@ class SparseSVC(PenalisedClassifier):
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> npt.NDArray[Any]:
+    def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of :meth:`predict_proba`, exact where that rounds to zero.
 
         Parameters

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from sparsvm._typing import Floats, Ints
+from sparsvm._typing import Bools, Floats, Ints
 from sparsvm.hierarchical.reduction import ReducedSamples
 from sparsvm.hierarchical.row_generation import RowGenerator, Rows
 from sparsvm.numerics.cone_program import solve_cone_program
@@ -47,7 +46,7 @@ class Face:
     point: Floats
     directions: Floats | None
     top: Ints
-    tied: NDArray[np.bool_]
+    tied: Bools
     dual: Floats
     ties: Ties | None
     iterations: int
@@ -160,7 +159,7 @@ def _polished(
     samples: ReducedSamples,
     point: Floats,
     share: Floats,
-    tied: NDArray[np.bool_],
+    tied: Bools,
     top: Ints,
     iterations: int,
 ) -> Face:

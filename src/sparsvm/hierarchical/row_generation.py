@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparsvm._typing import Floats, Ints
+from sparsvm._typing import Bools, Floats, Ints
 from sparsvm.hierarchical.reduction import ReducedSamples
 
 # Up to so many rows all of them are there from the start.
@@ -42,7 +41,7 @@ class RowGenerator(Generic[Found]):
         The class that row (i, k) is compared with.
     """
 
-    def __init__(self, samples: ReducedSamples, allowed: NDArray[np.bool_], low: Ints) -> None:
+    def __init__(self, samples: ReducedSamples, allowed: Bools, low: Ints) -> None:
         self._samples = samples
         self._allowed = allowed
         self._low = low
@@ -84,11 +83,11 @@ class RowGenerator(Generic[Found]):
             if worst.size <= chosen.sum() // 50:
                 accuracy = tol
 
-    def _rows(self, chosen: NDArray[np.bool_]) -> Rows:
+    def _rows(self, chosen: Bools) -> Rows:
         sample, high = np.nonzero(chosen)
         return Rows(sample, high, self._low[sample])
 
-    def _first(self) -> NDArray[np.bool_]:
+    def _first(self) -> Bools:
         """Choose, per ordered pair of classes, the samples that lean most to the other class."""
         if self._allowed.sum() <= FEW:
             return self._allowed.copy()

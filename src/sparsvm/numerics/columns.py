@@ -7,12 +7,11 @@ as half of the data.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Array, Features, Floats, Ints
 from sparsvm.numerics.packed import paged
 from sparsvm.numerics.rows import row_blocks
 
@@ -31,7 +30,7 @@ class Columns:
         Number of all features.
     """
 
-    used: NDArray[np.int32]
+    used: Features
     values: Floats
     d: int
 
@@ -46,7 +45,7 @@ class Columns:
         """Return all columns, whether in use or not, without a copy."""
         return cls(np.arange(coef.shape[1], dtype=np.int32), coef, coef.shape[1])
 
-    def dense(self, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    def dense(self, dtype: DTypeLike = np.float64) -> Array:
         """Return all coefficients, shape (n_outputs, d), feature by feature in memory.
 
         Where no feature of a page is used, the page takes no memory; where all are used, it is
@@ -76,7 +75,7 @@ def few(count: int, d: int) -> bool:
     return 4 * count <= d
 
 
-def columns_in_use(coef: NDArray[Any]) -> NDArray[np.intp]:
+def columns_in_use(coef: Array) -> Ints:
     """Return the numbers of the columns that are not all zero.
 
     By blocks: a flag for every coefficient may be as much as the rest of a prediction needs.

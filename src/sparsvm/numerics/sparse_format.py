@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+
+from sparsvm._typing import Array
 
 # What a check stumbles on where attributes were replaced by something else.
 _STUMBLES = (ValueError, TypeError, AttributeError, IndexError, ArithmeticError)
@@ -70,7 +71,7 @@ def checked_coefficients(coef: Any) -> Any:
     return checked_sparse(coef, "coef_", "Restore coef_ or fit again.").tocsr()
 
 
-def dense_coefficients(coef: Any) -> NDArray[Any]:
+def dense_coefficients(coef: Any) -> Array:
     """Return the coefficients of a model as an array."""
     coef = checked_coefficients(coef)
     return np.asarray(coef.toarray() if sp.issparse(coef) else coef)
@@ -94,7 +95,7 @@ def _require_entries(matrix: Any) -> None:
     _require_within(matrix.col, matrix.shape[1])
 
 
-def _require_within(indices: NDArray[Any], size: int) -> None:
+def _require_within(indices: Array, size: int) -> None:
     # Not the other way round: NaN is neither inside nor outside.
     if len(indices) and not 0 <= np.min(indices) <= np.max(indices) < size:
         raise ValueError(f"indices must be >= 0 and < {size}")

@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparsvm._typing import Features, Floats
+from sparsvm._typing import Bools, Features, Floats, Ints
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.restriction import (
     Found,
@@ -221,9 +220,7 @@ class Continuation:
         self._add_strongest(groups, near, last.strength)
         return self._of_groups(groups)
 
-    def _add_strongest(
-        self, groups: NDArray[np.bool_], candidates: NDArray[np.intp], strength: Floats
-    ) -> None:
+    def _add_strongest(self, groups: Bools, candidates: Ints, strength: Floats) -> None:
         """Add the strongest candidates, at most doubling what is there already."""
         limit = max(50, int(np.count_nonzero(groups)))
         if candidates.size > limit:
@@ -240,7 +237,7 @@ class Continuation:
         self._add_strongest(groups, outside, strength)
         return self._of_groups(groups)
 
-    def _of_groups(self, groups: NDArray[np.bool_]) -> Features:
+    def _of_groups(self, groups: Bools) -> Features:
         terms = self.problem.penalty
         return np.flatnonzero(groups[terms.groups] | (terms.omega == 0.0)).astype(np.int32)
 
@@ -251,7 +248,7 @@ def _penalty(problem: Problem, coef: Floats) -> float:
     return value if problem.tilt is None else value - float(np.sum(problem.tilt * coef))
 
 
-def _support(coef: Floats) -> NDArray[np.intp]:
+def _support(coef: Floats) -> Ints:
     return np.flatnonzero(coef.any(axis=0))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Array, Counts, Floats
 from sparsvm.data.training_set import TrainingSet, read_training_set
 from sparsvm.estimators.finalise import inner_tolerance, presented, tolerance
 from sparsvm.estimators.sparse_svc import SparseSVC
@@ -128,11 +128,11 @@ class SVMPath:
     intercepts: Floats
     objectives: Floats
     gaps: Floats
-    nonzeros: NDArray[np.int64]
-    n_selected: NDArray[np.int64]
+    nonzeros: Counts
+    n_selected: Counts
     seconds: Floats
     statuses: list[str]
-    classes: NDArray[Any]
+    classes: Array
 
     @property
     def converged(self) -> bool:
@@ -324,9 +324,7 @@ def _sparse(coef: Floats, dtype: np.dtype[Any]) -> Any:
     return sp.csr_matrix((entries, used[columns], indptr), shape=coef.shape)
 
 
-def _gathered(
-    grid: Floats, points: list[_Point], seconds: list[float], classes: NDArray[Any]
-) -> SVMPath:
+def _gathered(grid: Floats, points: list[_Point], seconds: list[float], classes: Array) -> SVMPath:
     return SVMPath(
         alphas=grid,
         coefs=[point.coef for point in points],

@@ -16,9 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Bools, Floats, Ints
 from sparsvm.certificate.balance import free_columns
 from sparsvm.certificate.gap import repaired_flows
 from sparsvm.data.design import make_design
@@ -55,7 +54,7 @@ class ZeroModel:
     intercept: Floats
     value: float
     dual: Floats
-    active: NDArray[np.bool_]
+    active: Bools
 
 
 def zero_model(problem: Problem) -> ZeroModel:
@@ -88,7 +87,7 @@ def smooth_zero_model(problem: Problem) -> ZeroModel:
     return ZeroModel(coef, intercept, value, dual, dual > 0.0)
 
 
-def _distinct(problem: Problem) -> tuple[Problem, NDArray[np.intp]]:
+def _distinct(problem: Problem) -> tuple[Problem, Ints]:
     """Merge samples of one class and margin, which have the same loss without features."""
     scale = np.ones(problem.n) if problem.margin_scale is None else problem.margin_scale
     keys = np.stack([problem.y.astype(np.float64), scale], axis=1)
@@ -104,7 +103,7 @@ def _distinct(problem: Problem) -> tuple[Problem, NDArray[np.intp]]:
     return merged, members
 
 
-def _active(problem: Problem, found: Solution) -> NDArray[np.bool_]:
+def _active(problem: Problem, found: Solution) -> Bools:
     """Tell which classes attain the maximum in every sample.
 
     An interior point ends near the middle of the optimal sets, where of each dual value and its

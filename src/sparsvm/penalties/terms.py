@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsvm import _core
-from sparsvm._typing import Features, Floats, Ints
+from sparsvm._typing import Array, Features, Floats, Indices, Ints
 
 # Settings.
 # Up to so many weights the calls of NumPy take longer than what they compute.
@@ -110,7 +109,7 @@ class PenaltyTerms:
         np.divide(1.0, self.omega, out=inverse, where=self.omega > 0.0)
         return inverse
 
-    def restricted_to(self, features: NDArray[np.integer]) -> PenaltyTerms:
+    def restricted_to(self, features: Indices) -> PenaltyTerms:
         """Return the penalty of weights that are zero off the given features."""
         if self.n_groups == self.d:
             present, groups = features, np.arange(features.size)
@@ -223,7 +222,7 @@ class PenaltyTerms:
         """Return R(omega * W)."""
         raise NotImplementedError
 
-    def value_at(self, features: NDArray[np.integer], values: Floats) -> float:
+    def value_at(self, features: Indices, values: Floats) -> float:
         """Return the penalty of weights (n_outputs, m) of these features, all others being zero."""
         if not self.convex or values.size > FEW_WEIGHTS:
             return self.restricted_to(features).value(values)
@@ -284,7 +283,7 @@ class PenaltyTerms:
         """Return the dual norm of each segment of absolute values."""
         raise NotImplementedError
 
-    def spread(self, per_group: NDArray[Any]) -> NDArray[Any]:
+    def spread(self, per_group: Array) -> Array:
         """Give every coefficient the value of its group, in the order of ``group_dual_norms``."""
         sizes = 1 if self.separable else self._sizes
         return np.asarray(self._unflatten(np.repeat(per_group, sizes)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sparsvm._typing import Array, Ints
 from sparsvm.numerics.sparse_format import dense_coefficients
 from sparsvm.penalties import as_penalty
 from sparsvm.plots.style import PALE, axes_for, names_of_features
@@ -124,7 +124,7 @@ class SparsityPatternDisplay:
         bar.set_label("weight (root scale)", fontsize="small")
         return self
 
-    def _shown(self, coef: NDArray[Any], limit: int) -> NDArray[np.intp]:
+    def _shown(self, coef: Array, limit: int) -> Ints:
         """The used features with the largest weights, in the order of groups, then of columns."""
         sizes = np.abs(coef).max(axis=0, initial=0.0)
         used = np.flatnonzero(sizes)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sparsvm._typing import Floats
 
 # The palette of Okabe and Ito, without its yellow, which is too pale for lines on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -36,7 +37,7 @@ def tidy(ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
-def spread(positions: Sequence[float], gap: float) -> NDArray[np.float64]:
+def spread(positions: Sequence[float], gap: float) -> Floats:
     """Move positions as little as needed for neighbours to be ``gap`` apart.
 
     Labels that would overlap form a block around their mean; blocks that touch are merged.

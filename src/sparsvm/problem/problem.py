@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparsvm._typing import Floats, Labels
+from sparsvm._typing import Features, Floats, Labels
 from sparsvm.losses import Loss, SmoothLoss
 from sparsvm.numerics.columns import Columns, columns_in_use, few
 from sparsvm.numerics.rows import row_blocks, row_max, row_sum
@@ -34,12 +33,10 @@ class DesignLike(Protocol):
     def scores(self, W: Floats, /) -> Floats:
         """X W for W of shape (d, K)."""
 
-    def scores_subset(self, features: NDArray[np.int32], W: Floats, /) -> Floats:
+    def scores_subset(self, features: Features, W: Floats, /) -> Floats:
         """X[:, features] W for W of shape (m, K)."""
 
-    def scores_range(
-        self, first: int, last: int, features: NDArray[np.int32], W: Floats, /
-    ) -> Floats:
+    def scores_range(self, first: int, last: int, features: Features, W: Floats, /) -> Floats:
         """X[first:last, features] W for increasing features and W of shape (m, K)."""
 
     def transposed(self, Y: Floats, /) -> Floats:
@@ -60,7 +57,7 @@ class DesignLike(Protocol):
     def column_stats(self, mass: Floats, /) -> Any:
         """Mean, variance (weighted by mass), Euclidean norm, largest absolute value."""
 
-    def gather_columns(self, features: NDArray[np.int32], /) -> Floats:
+    def gather_columns(self, features: Features, /) -> Floats:
         """Columns of X, shape (n, m)."""
 
 

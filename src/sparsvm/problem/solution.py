@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Counts, Floats
 from sparsvm.numerics.columns import Columns, few
 
 if TYPE_CHECKING:
@@ -91,11 +90,11 @@ class Control:
 class History:
     """What a solver recorded on its way, one entry per record."""
 
-    iteration: NDArray[np.int64]
+    iteration: Counts
     seconds: Floats
     objective: Floats
     gap: Floats
-    nonzeros: NDArray[np.int64]
+    nonzeros: Counts
 
     @classmethod
     def empty(cls) -> History:
