@@ -35,12 +35,13 @@ import numpy as np
 from exact_hinge.benchmark_utils.programs import HighsProgram
 from exact_hinge.benchmark_utils.quadratic import CvxoptProgram
 
+from sparsvm.certificate.certify import certified
 from sparsvm.data.design import make_design
 from sparsvm.datasets import load_arcene, load_dexter, load_dorothea, load_uci
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L0, L1, L2, CappedL1
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control, History, Solution
+from sparsvm.problem.solution import Control, History
 from sparsvm.solvers import DCA, InteriorPoint, Solver
 
 OBJECTIVES = {
@@ -76,7 +77,7 @@ class Programs(Solver):
         point = program.solve()
         took = clock() - began
         self.seconds += took
-        return Solution.certify(
+        return certified(
             problem,
             *point,
             tol=1e-6,

@@ -6,6 +6,8 @@ import numpy as np
 from benchmark_utils.cases import make_problem
 from benchopt import BaseObjective
 
+from sparsvm.certificate.certify import certify
+
 
 class Objective(BaseObjective):
     """Mean multiclass hinge + alpha * penalty, alpha = 1 / (n lambda); the gap is the measure.
@@ -26,7 +28,7 @@ class Objective(BaseObjective):
         return {"X": self.X, "problem": self.problem}
 
     def evaluate_result(self, coef, intercept, dual):
-        proof = self.problem.certificate(coef, intercept, dual)
+        proof = certify(self.problem, coef, intercept, dual)
         return {
             "value": proof.relative_gap,
             "objective": proof.objective,

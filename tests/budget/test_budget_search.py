@@ -14,6 +14,7 @@ from sparsvm.budget import search as budget_search
 from sparsvm.budget.cone import by_cone_program
 from sparsvm.budget.frontier_ends import Infeasible, least_hinge, zero_point
 from sparsvm.budget.problem import FEASIBLE, ConstrainedProblem
+from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, L2, GroupL2, GroupLinf
 from sparsvm.problem.solution import Control
@@ -199,8 +200,8 @@ def test_without_a_budget_masses_do_not_matter_but_to_the_multiplier(kind):
     assert loss <= 1e-9
     np.testing.assert_allclose(weighted.dual.sum(axis=1), problem.mass, rtol=1e-12)
     # With the masses as they are, the model minimises hinge + alpha penalty at that alpha.
-    proof = replace(problem, alpha=weighted.alpha).certificate(
-        weighted.coef, weighted.intercept, weighted.dual
+    proof = certify(
+        replace(problem, alpha=weighted.alpha), weighted.coef, weighted.intercept, weighted.dual
     )
     assert proof.gap <= max(2e-7 * proof.objective, proof.floor)
 

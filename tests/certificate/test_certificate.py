@@ -18,6 +18,7 @@ from reference import certificate as naive
 from reference import oracles
 from sparsvm.certificate import balance as balancing
 from sparsvm.certificate.balance import balance
+from sparsvm.certificate.certify import certified, certify
 from sparsvm.certificate.dual_slope import largest_slope, slope
 from sparsvm.certificate.gap import repaired_flows
 from sparsvm.data.design import make_design
@@ -25,7 +26,7 @@ from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L1, L2, CappedL1, GroupL2, GroupLinf, as_penalty
 from sparsvm.problem.linearise import tangent
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control, History, Solution
+from sparsvm.problem.solution import Control, History
 
 PER_FAMILY = 24
 EPS = np.finfo(float).eps
@@ -121,7 +122,7 @@ def assert_brackets(name, problem, oracle, proof):
 def test_oracle_dual_gives_a_small_gap(solved):
     wide = []
     for name, problem, oracle in solved:
-        proof = problem.certificate(oracle.coef, oracle.intercept, oracle.dual)
+        proof = certify(problem, oracle.coef, oracle.intercept, oracle.dual)
         assert_brackets(name, problem, oracle, proof)
         expected = oracles.objective(problem, oracle.coef, oracle.intercept)
         assert proof.objective == pytest.approx(expected, rel=1e-12, abs=proof.floor), name
@@ -140,7 +141,7 @@ def test_optimum_lies_between_dual_and_primal(solved, guess):
         b = oracle.intercept + problem.fit_intercept * shift * rng.standard_normal(
             oracle.intercept.shape
         )
-        proof = problem.certificate(W, b, guess(problem, oracle, rng))
+        proof = certify(problem, W, b, guess(problem, oracle, rng))
         assert_brackets(name, problem, oracle, proof)
         assert proof.gap == max(proof.objective - proof.dual_objective, 0.0)
 
@@ -149,7 +150,7 @@ def test_optimum_lies_between_dual_and_primal(solved, guess):
 def test_repaired_dual_is_feasible_and_worth_its_bound(solved, guess):
     rng = np.random.default_rng(1)
     for name, problem, oracle in solved[::3]:
-        proof = problem.certificate(oracle.coef, oracle.intercept, guess(problem, oracle, rng))
+        proof = certify(problem, oracle.coef, oracle.intercept, guess(problem, oracle, rng))
         found = naive.violations(problem, proof.dual)
         tilted = problem.tilt is not None
         # A tilt on the edge of the dual ball passes within the rounding of G.
@@ -168,8 +169,8 @@ def test_repaired_dual_is_feasible_and_worth_its_bound(solved, guess):
 
 def test_feasible_optimal_dual_survives_the_repair_unchanged(solved):
     for name, problem, oracle in solved[::3]:
-        first = problem.certificate(oracle.coef, oracle.intercept, oracle.dual)
-        again = problem.certificate(oracle.coef, oracle.intercept, first.dual)
+        first = certify(problem, oracle.coef, oracle.intercept, oracle.dual)
+        again = certify(problem, oracle.coef, oracle.intercept, first.dual)
         assert again.dual_objective >= first.dual_objective - 1e-9 * abs(first.objective), name
 
 
@@ -180,7 +181,7 @@ def test_any_flows_between_all_classes_give_a_positive_bound(solved):
         if problem.penalty.free.size or problem.tilt is not None or not problem.margins().any():
             continue
         W, b = np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs)
-        assert problem.certificate(W, b, simplex(problem, rng)).dual_objective > 0.0, name
+        assert certify(problem, W, b, simplex(problem, rng)).dual_objective > 0.0, name
 
 
 def test_flows_out_of_a_class_that_gets_none_do_not_spoil_the_others():
@@ -260,21 +261,21 @@ def test_hand_computed_gap_of_two_opposite_pairs():
     # Y = t on each off-true entry gives G = (-2t, -2t), so t = alpha / 2 and the dual is 4 t.
     problem = tiny()
     dual = np.full((4, 2), 0.125)
-    proof = problem.certificate(np.array([[1.0, 1.0]]), np.array([0.0]), dual)
+    proof = certify(problem, np.array([[1.0, 1.0]]), np.array([0.0]), dual)
     assert proof.objective == pytest.approx(0.2, abs=1e-15)
     assert proof.dual_objective == pytest.approx(0.2, rel=1e-14)
     assert proof.within(1e-12)
 
 
 def test_no_dual_gives_the_bound_zero():
-    proof = tiny().certificate(np.zeros((1, 2)), np.zeros(1), None)
+    proof = certify(tiny(), np.zeros((1, 2)), np.zeros(1), None)
     assert (proof.objective, proof.dual_objective, proof.gap) == (1.0, 0.0, 1.0)
 
 
 def test_gap_of_zero_margins_is_zero():
     problem = problem_of(np.ones((4, 1)), np.array([0, 1, 2, 0], dtype=np.int32))
     problem = Problem(**{**vars(problem), "cost": np.zeros((3, 3))})
-    proof = problem.certificate(np.zeros((3, 1)), np.zeros(3), None)
+    proof = certify(problem, np.zeros((3, 1)), np.zeros(3), None)
     assert (proof.objective, proof.gap, proof.relative_gap) == (0.0, 0.0, 0.0)
 
 
@@ -282,7 +283,7 @@ def test_infeasible_tilt_has_no_bound():
     problem = problem_of(
         np.eye(3), np.array([0, 1, 1], dtype=np.int32), tilt=np.array([[0.0, 1.5, 0.0]])
     )
-    proof = problem.certificate(np.zeros((1, 3)), np.zeros(1), np.full((3, 2), 0.1))
+    proof = certify(problem, np.zeros((1, 3)), np.zeros(1), np.full((3, 2), 0.1))
     assert proof.dual_objective == -np.inf
     assert not proof.within(1e-4)
 
@@ -291,10 +292,10 @@ def test_certificate_of_problems_that_are_not_convex_is_the_gap_of_their_tangent
     W = np.eye(3) / 2.0
     for changes in ({"loss": Ramp(mu=0.5)}, {"penalty": CappedL1()}):
         problem = problem_of(np.eye(3), np.array([0, 1, 2], dtype=np.int32), **changes)
-        proof = problem.certificate(W, np.zeros(3), None)
+        proof = certify(problem, W, np.zeros(3), None)
         assert np.isnan([proof.gap, proof.relative_gap, proof.dual_objective]).all()
         touching = tangent(problem, W, np.zeros(3))
-        gap = touching.problem.certificate(W, np.zeros(3), None).gap
+        gap = certify(touching.problem, W, np.zeros(3), None).gap
         assert proof.criticality == gap / touching.scale > 0.0
         assert not proof.within(1e-4)
 
@@ -308,7 +309,7 @@ def test_solution_is_optimal_exactly_when_the_gap_meets_the_tolerance():
     problem = tiny()
     dual = np.full((4, 2), 0.125)
     for scale, status in ((1.0, "optimal"), (1.2, "stalled")):
-        solution = Solution.certify(
+        solution = certified(
             problem,
             scale * np.array([[1.0, 1.0]]),
             np.array([0.0]),
@@ -337,8 +338,8 @@ def test_repeating_a_sample_equals_doubling_its_weight():
     dual = simplex(weighted, rng)
     split = np.vstack([dual, dual[:1] / 2.0])
     split[0] /= 2.0
-    assert weighted.certificate(W, b, dual).dual_objective == pytest.approx(
-        repeated.certificate(W, b, split).dual_objective, rel=1e-12
+    assert certify(weighted, W, b, dual).dual_objective == pytest.approx(
+        certify(repeated, W, b, split).dual_objective, rel=1e-12
     )
 
 
@@ -368,7 +369,7 @@ def test_sparse_data_certified_by_blocks_of_features_have_the_slope_of_dense_dat
         )
         dual = simplex(problem, np.random.default_rng(0))
         slopes.append(largest_slope(problem, repaired_flows(problem, dual)))
-        certificates.append(problem.certificate(W, np.zeros(outputs), dual))
+        certificates.append(certify(problem, W, np.zeros(outputs), dual))
     dense, sparse = certificates
     assert 0.0 < dense.dual_objective < dense.objective
     assert slopes[1] == pytest.approx(slopes[0], rel=1e-11)
@@ -386,14 +387,14 @@ def test_blocks_and_reuse_of_the_dual_change_nothing(loss, monkeypatch):
         b = rng.standard_normal(problem.n_outputs) * problem.fit_intercept
         dual = simplex(problem, rng)
         given = dual.copy()
-        whole = problem.certificate(W, b, dual)
+        whole = certify(problem, W, b, dual)
         np.testing.assert_array_equal(dual, given)
-        again = problem.certificate(W, b, dual.copy(), overwrite_dual=True)
+        again = certify(problem, W, b, dual.copy(), overwrite_dual=True)
         assert (again.objective, again.dual_objective) == (whole.objective, whole.dual_objective)
         np.testing.assert_array_equal(again.dual, whole.dual)
         with monkeypatch.context() as small:
             small.setattr("sparsvm.numerics.rows.BLOCK", 7)
-            blocks = problem.certificate(W, b, dual)
+            blocks = certify(problem, W, b, dual)
         assert blocks.objective == pytest.approx(whole.objective, rel=1e-13)
         assert blocks.dual_objective == pytest.approx(whole.dual_objective, rel=1e-9, abs=1e-12)
         np.testing.assert_allclose(blocks.dual, whole.dual, rtol=1e-9, atol=1e-15)
@@ -441,8 +442,8 @@ def test_a_rare_feature_beyond_the_dual_ball_costs_its_samples_only(kind):
     alpha = float(norms[1:].max())
     rare, all_scaled = with_alpha(alpha, csr_array(X)), with_alpha(alpha, X)
     optimum = oracles.solve(all_scaled).value
-    better = rare.certificate(*zero, dual).dual_objective
-    worse = all_scaled.certificate(*zero, dual).dual_objective
+    better = certify(rare, *zero, dual).dual_objective
+    worse = certify(all_scaled, *zero, dual).dual_objective
     assert worse < 0.97 * better
     assert better <= optimum * (1 + 1e-9)
 
@@ -516,11 +517,11 @@ def test_traces_of_flows_across_a_tilt_on_the_edge_cost_nothing(seed):
     flows = np.zeros((24, 3))
     flows[y == 0, 1] = flows[y == 1, 0] = 0.1 / 24
     zero = np.zeros((3, 3)), np.zeros(3)
-    clean = problem.certificate(*zero, flows)
+    clean = certify(problem, *zero, flows)
     flows[y != 2, 2] = 1e-13 * rng.random(np.count_nonzero(y != 2))
     flows[y == 2, :2] = 1e-13 * rng.random((np.count_nonzero(y == 2), 2))
     assert clean.dual_objective > 0.0
-    assert problem.certificate(*zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)
+    assert certify(problem, *zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -537,8 +538,8 @@ def test_traces_do_not_keep_other_flows_from_being_put_on_the_edge(seed):
     flows = np.zeros((32, 2))
     flows[np.arange(24), 1 - y[:24]] = problem.mass[:24]
     zero = np.zeros((1, 30)), np.zeros(1)
-    clean = problem.certificate(*zero, flows)
+    clean = certify(problem, *zero, flows)
     assert clean.dual_objective == pytest.approx(0.75)
     flows *= 1.0 - 1e-12 * rng.random((32, 1))
     flows[np.arange(24, 32), 1 - y[24:]] = 1e-13 * rng.random(8)
-    assert problem.certificate(*zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)
+    assert certify(problem, *zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)

@@ -16,6 +16,7 @@ from scipy.special import xlogy
 import problems
 from reference import certificate as naive
 from reference import oracles, smooth
+from sparsvm.certificate.certify import certify
 from sparsvm.certificate.dual_gain import EntropyGain, gain_of
 from sparsvm.losses import OvrSquaredHinge, SquaredHinge
 
@@ -91,7 +92,7 @@ def assert_brackets(name, problem, oracle, proof):
 def test_derivative_at_the_solution_proves_a_small_gap(solved):
     wide, wider = [], []
     for name, problem, oracle in solved:
-        proof = problem.certificate(oracle.coef, oracle.intercept, None)
+        proof = certify(problem, oracle.coef, oracle.intercept, None)
         assert_brackets(name, problem, oracle, proof)
         expected = oracles.objective(problem, oracle.coef, oracle.intercept)
         assert proof.objective == pytest.approx(expected, rel=1e-11, abs=proof.floor), name
@@ -108,7 +109,7 @@ def test_optimum_lies_between_dual_and_primal(solved, guess):
     rng = np.random.default_rng(0)
     for name, problem, oracle in solved:
         W, b = moved(problem, oracle, rng)
-        proof = problem.certificate(W, b, guess(problem, W, b, rng))
+        proof = certify(problem, W, b, guess(problem, W, b, rng))
         assert_brackets(name, problem, oracle, proof)
         assert proof.gap == max(proof.objective - proof.dual_objective, 0.0)
 
@@ -118,7 +119,7 @@ def test_repaired_dual_is_feasible_and_worth_its_bound(solved, guess):
     rng = np.random.default_rng(1)
     for name, problem, oracle in solved[::5]:
         W, b = moved(problem, oracle, rng)
-        proof = problem.certificate(W, b, guess(problem, W, b, rng))
+        proof = certify(problem, W, b, guess(problem, W, b, rng))
         found = naive.violations(problem, proof.dual)
         # A tilt on the edge of the dual ball passes within the rounding of G.
         edge = 4.0 * EPS if problem.tilt is None else 1e-9
@@ -141,7 +142,7 @@ def test_no_other_factor_of_the_dual_gives_a_better_bound(loss):
             seed, problems.tilted if seed % 3 == 0 else problems.plain, None, loss
         )
         W = 0.3 * rng.standard_normal((problem.n_outputs, problem.d))
-        proof = problem.certificate(W, np.zeros(problem.n_outputs), None)
+        proof = certify(problem, W, np.zeros(problem.n_outputs), None)
         entries = np.array(proof.dual)
         if not problem.one_vs_rest:
             entries[np.arange(problem.n), problem.y] = 0.0
@@ -210,7 +211,7 @@ def test_gap_of_a_smooth_penalty_closes_at_the_minimiser(loss):
         options = {"maxiter": 10_000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 50}
         best = scipy.optimize.minimize(value, start, jac=True, method="L-BFGS-B", options=options)
         W, b = best.x[: -shape[0]].reshape(shape), best.x[-shape[0] :]
-        assert problem.certificate(W, b, None).relative_gap <= 1e-6, seed
+        assert certify(problem, W, b, None).relative_gap <= 1e-6, seed
 
 
 def test_one_vs_rest_of_two_classes_is_the_squared_hinge():
@@ -221,7 +222,7 @@ def test_one_vs_rest_of_two_classes_is_the_squared_hinge():
     other = replace(problem, loss=SquaredHinge())
     rng = np.random.default_rng(4)
     W, b = rng.standard_normal((1, problem.d)), rng.standard_normal(1)
-    first, second = problem.certificate(W, b, None), other.certificate(W, b, None)
+    first, second = certify(problem, W, b, None), certify(other, W, b, None)
     assert first.dual_objective == second.dual_objective
     assert first.objective == pytest.approx(second.objective, rel=1e-14)
     np.testing.assert_array_equal(first.dual, second.dual)
@@ -232,7 +233,7 @@ def test_hand_computed_bound_of_the_logistic_loss():
     problem = problems.make(1, problems.no_intercept, "l1", "logistic")
     problem = replace(problem, alpha=1e6, cost=np.zeros_like(problem.cost))
     K = problem.n_classes
-    proof = problem.certificate(np.zeros((problem.n_outputs, problem.d)), np.zeros(K), None)
+    proof = certify(problem, np.zeros((problem.n_outputs, problem.d)), np.zeros(K), None)
     entropy = -K * float(xlogy(1.0 / K, 1.0 / K))
     assert proof.objective == pytest.approx(np.log(K), rel=1e-14)
     assert proof.dual_objective == pytest.approx(entropy, rel=1e-14)

@@ -24,9 +24,10 @@ from threadpoolctl import threadpool_info
 
 import sparsvm
 from sparsvm import SparseSVC
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, L2, ElasticNet, GroupL2, GroupLinf, SparseGroup
-from sparsvm.problem.solution import History, Solution
+from sparsvm.problem.solution import History
 from sparsvm.solvers import Solver
 
 PENALTIES = ["l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group"]
@@ -67,7 +68,7 @@ class Recorder(Solver):
         if self.answer is not None:
             raise self.answer
         shape = (problem.n_outputs, problem.d)
-        return Solution.certify(
+        return certified(
             problem,
             np.full(shape, 0.1),
             np.arange(problem.n_outputs) + 1.0,
@@ -313,7 +314,7 @@ def test_a_gap_hidden_by_rounding_warns(iris):
 
         def solve(self, problem, start, control):
             coef = np.full((problem.n_outputs, problem.d), 1e20)
-            return Solution.certify(
+            return certified(
                 problem, coef, np.zeros(problem.n_outputs), None, tol=control.tol, n_iter=1,
                 seconds=0.0, history=History.empty(), solver=self.name,
             )  # fmt: skip

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris, load_wine
 from problems import FAMILIES, make, tilted
 from sparsvm import SparseSVC, alpha_max, svm_path
 from sparsvm.certificate.balance import free_columns
+from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.path.alpha_max import largest_alpha, quick_bound
 from sparsvm.path.svm_path import alpha_max_bound
@@ -141,7 +142,7 @@ def test_the_zero_model_is_optimal_at_alpha_max_for_every_loss(loss):
             found = largest_alpha(problem)
             if found.value > 0.0:
                 at = replace(problem, alpha=found.value)
-                proof = at.certificate(found.zero.coef, found.zero.intercept, found.dual)
+                proof = certify(at, found.zero.coef, found.zero.intercept, found.dual)
                 assert proof.gap <= max(1e-8 * proof.objective, proof.floor), family.__name__
 
 

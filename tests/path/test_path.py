@@ -8,15 +8,15 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, load_wine
 
 from sparsvm import SparseSVC, alpha_max, svm_path
+from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge
 from sparsvm.path.alpha_max import largest_alpha
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.svm_path import alpha_max_bound, first_steps, read_problem
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem.restriction import Restriction
-from sparsvm.problem.solution import Control
+from sparsvm.problem.solution import Attempt, Control
 from sparsvm.solvers import InteriorPoint
-from sparsvm.solvers.base import Attempt
 
 PENALTIES = (
     L1(),
@@ -70,7 +70,7 @@ def test_dual_points_that_were_scaled_along_are_feasible():
     for alpha in grid:
         solution = steps.solve(alpha)
         at = problem.with_alpha(alpha)
-        fresh = at.certificate(solution.coef, solution.intercept, solution.dual)
+        fresh = certify(at, solution.coef, solution.intercept, solution.dual)
         # The bound carried over is never better than what the dual point itself proves.
         assert solution.dual_objective <= fresh.dual_objective * (1 + 1e-12) + 1e-15
         assert solution.objective == pytest.approx(fresh.objective, rel=1e-12)
@@ -252,7 +252,7 @@ def test_what_a_solver_vouches_for_is_certified_on_all_features(penalty):
     steps.begin_at_zero(largest_alpha(problem))
     for share in (0.5, 0.45, 0.2):
         found = steps.solve(share * alpha_max_bound(X, y, penalty=penalty))
-        proof = steps.at(steps._last.alpha).certificate(found.coef, found.intercept, found.dual)
+        proof = certify(steps.at(steps._last.alpha), found.coef, found.intercept, found.dual)
         assert found.converged
         assert found.objective == pytest.approx(proof.objective, rel=1e-13)
         assert found.dual_objective == pytest.approx(proof.dual_objective, rel=1e-10)

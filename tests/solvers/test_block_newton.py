@@ -12,6 +12,7 @@ import hinge_cases
 import problems
 from reference import proximal_gradient, smooth
 from sparsvm import SparseSVC, _core
+from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.penalties import L0, L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem.solution import Control, Start
@@ -264,7 +265,7 @@ def test_every_width_of_the_kernels_is_right(n_classes):
             assert raw["history"]["objective"][-1] == pytest.approx(
                 problem.objective(W, b), rel=1e-10
             )
-            proof = problem.certificate(W, b, None)
+            proof = certify(problem, W, b, None)
             assert proof.relative_gap < 1.2e-4
 
 

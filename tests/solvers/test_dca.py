@@ -9,6 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 import hinge_cases as cases
 from reference import dc_programs
 from sparsvm import SparseSVC
+from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import (
     L0,
@@ -22,9 +23,8 @@ from sparsvm.penalties import (
 )
 from sparsvm.problem.linearise import convex_relative, finite, tangent
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control, Start
+from sparsvm.problem.solution import Attempt, Control, Start
 from sparsvm.solvers import DCA, FBPD, InteriorPoint, Solver, resolve
-from sparsvm.solvers.base import Attempt
 from sparsvm.solvers.chain import Chain, Stage
 
 # The non-convex objectives for two classes: loss, penalty.
@@ -227,7 +227,7 @@ def test_a_dual_across_the_edge_of_the_tilt_by_rounding_still_proves_the_optimum
     assert any(np.any(np.abs(q.tilt) >= q.penalty.omega) for q, _, _ in tilted)
     for touching, start, inner in tilted:
         noise = 1.0 + 1e-11 * rng.standard_normal(inner.dual.shape)
-        proof = touching.certificate(inner.coef, inner.intercept, inner.dual * noise)
+        proof = certify(touching, inner.coef, inner.intercept, inner.dual * noise)
         # Coefficients that cost nothing may be millions, and then the objective has few digits.
         assert proof.dual_objective <= inner.objective + max(1e-12, inner.floor)
         optimum = scale * dc_programs.step(problem, start.coef, start.intercept, X)
@@ -380,7 +380,7 @@ def test_the_word_of_the_interior_point_is_worth_its_certificate(cancer, name):
     control = Control(tol=1e-6)
     for solver in (InteriorPoint(), Chain((Stage(InteriorPoint()),))):
         found = solver.attempt(touching, None, control)
-        proof = touching.certificate(found.coef, found.intercept, found.dual)
+        proof = certify(touching, found.coef, found.intercept, found.dual)
         assert proof.within(1e-6)
         assert found.bound == pytest.approx(proof.dual_objective, rel=1e-6)
     assert Chain((Stage(InteriorPoint(), 1e-2),)).attempt(touching, None, control) is None

@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 import hinge_cases as cases
 import problems
 from reference import oracles
+from sparsvm.certificate.certify import certify
 from sparsvm.losses import Ramp
 from sparsvm.penalties import L2, CappedL1, ElasticNet, SparseGroup
 from sparsvm.problem.solution import Control, Start
@@ -194,7 +195,7 @@ def test_one_iteration_gives_an_honest_certificate(kind):
         assert solution.dual_objective <= oracle.value + oracle.accuracy
         assert oracle.value - oracle.accuracy <= solution.objective
         assert solution.gap == solution.objective - solution.dual_objective > 1e-6
-        proof = problem.certificate(solution.coef, solution.intercept, solution.dual)
+        proof = certify(problem, solution.coef, solution.intercept, solution.dual)
         assert proof.objective == solution.objective
         assert proof.dual_objective == pytest.approx(solution.dual_objective, rel=1e-9)
 

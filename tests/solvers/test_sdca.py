@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import problems
 from reference import sdca as reference
+from sparsvm.certificate.certify import certify
 from sparsvm.data.design import make_design
 from sparsvm.numerics.packed import Packed
 from sparsvm.penalties import L1, L2, GroupL2
@@ -69,7 +70,7 @@ def test_certified_interval_meets_that_of_the_interior_point(family):
         slack = ours.floor + exact.floor
         assert ours.dual_objective <= exact.objective + slack
         assert exact.dual_objective <= ours.objective + slack
-        proof = problem.certificate(ours.coef, ours.intercept, ours.dual)
+        proof = certify(problem, ours.coef, ours.intercept, ours.dual)
         assert proof.objective == ours.objective
         assert (ours.status == "optimal") == proof.within(1e-3)
         assert ours.status == "optimal", f"seed {seed}: {ours.status}, gap {ours.relative_gap:.1e}"
@@ -217,7 +218,7 @@ def test_l2_passes_samples_by_and_still_ends_at_the_optimum(fit_intercept):
     assert ours.converged
     assert ours.objective == pytest.approx(exact.objective, rel=1.1e-8)
     np.testing.assert_allclose(ours.coef, exact.coef, atol=1e-3 * np.abs(exact.coef).max())
-    proof = problem.certificate(ours.coef, ours.intercept, ours.dual)
+    proof = certify(problem, ours.coef, ours.intercept, ours.dual)
     assert proof.gap == ours.gap
 
 

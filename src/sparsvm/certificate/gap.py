@@ -47,7 +47,7 @@ from sparsvm.problem.solution import Certificate, relative
 TRACE = 1e-10
 
 
-def certify(
+def duality_gap(
     problem: Problem,
     W: Floats | Columns,
     b: Floats,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution
 
@@ -74,7 +75,7 @@ def presented(
     moved = np.abs(intercept - solution.intercept)
     if unchanged and np.all(moved <= 1e-15 * np.abs(solution.intercept)):
         return replace(solution, intercept=intercept)
-    return Solution.certify(
+    return certified(
         problem,
         coef,
         intercept,

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.zero_model import ZeroModel, on_face, zero_model
@@ -45,7 +46,7 @@ class LargestAlpha:
 
     def solution(self, problem: Problem) -> Solution:
         """Return the zero model as the solution of ``problem``, whose alpha is at least value."""
-        return Solution.certify(
+        return certified(
             problem,
             self.zero.coef,
             self.zero.intercept,

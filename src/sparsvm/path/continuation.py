@@ -17,16 +17,9 @@ from typing import Protocol
 import numpy as np
 
 from sparsvm._typing import Bools, Features, Floats, Ints
+from sparsvm.certificate.lift import Found, homogeneous, lifted, vouched, with_scaled_dual
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.restriction import (
-    Found,
-    Restriction,
-    group_strength,
-    homogeneous,
-    lifted,
-    vouched,
-    with_scaled_dual,
-)
+from sparsvm.problem.restriction import Restriction, group_strength
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers import Solver, blas_threads, resolve
 

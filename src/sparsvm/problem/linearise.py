@@ -22,7 +22,6 @@ import numpy as np
 from sparsvm._typing import Floats
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Certificate
 
 
 @dataclass(frozen=True)
@@ -81,19 +80,3 @@ def finite(problem: Problem) -> bool:
         return True
     piecewise_linear = isinstance(problem.loss, (Hinge, Ramp))
     return piecewise_linear and problem.penalty.convex_part().polyhedral
-
-
-def certify_critical(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Certificate:
-    """Return how far (W, b) is from critical: the gap of its own tangent problem there."""
-    touching = tangent(problem, W, b)
-    proof = touching.problem.certificate(W, b, dual)
-    missing = float("nan")
-    return Certificate(
-        objective=problem.objective(W, b),
-        dual_objective=missing,
-        gap=missing,
-        relative_gap=missing,
-        floor=proof.floor / touching.scale,
-        dual=proof.dual,
-        criticality=proof.gap / touching.scale,
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from sparsvm.losses import Loss, SmoothLoss
 from sparsvm.numerics.columns import Columns, columns_in_use, few
 from sparsvm.numerics.rows import row_blocks, row_max, row_sum
 from sparsvm.penalties.terms import PenaltyTerms
-
-if TYPE_CHECKING:
-    from sparsvm.problem.solution import Certificate
 
 
 class DesignLike(Protocol):
@@ -336,24 +333,6 @@ class Problem:
         if not isinstance(self.loss, SmoothLoss):
             raise ValueError(f"The loss {self.loss.name!r} has no derivative to make a dual from.")
         return self.mass[:, None] * self.loss.dual_entries(scores, self.y, self.margins())
-
-    def certificate(
-        self, W: Floats | Columns, b: Floats, dual: Floats | None, overwrite_dual: bool = False
-    ) -> Certificate:
-        """Return the duality gap of (W, b), with a lower bound made from ``dual``.
-
-        ``dual`` may be any (n, K) array; it is repaired into a feasible point first. None means
-        the derivatives at (W, b) for a smooth loss, and all zero flows for the hinge.
-        Where the problem is not convex, the certificate is the criticality instead of a gap.
-        With ``overwrite_dual`` the array may be used as the feasible point's.
-        """
-        if not self.convex:
-            from sparsvm.problem.linearise import certify_critical
-
-            return certify_critical(self, W.dense() if isinstance(W, Columns) else W, b, dual)
-        from sparsvm.certificate.gap import certify
-
-        return certify(self, W, b, dual, overwrite_dual)
 
     def with_alpha(self, alpha: float) -> Problem:
         """Return the problem at another strength, without checking it again.

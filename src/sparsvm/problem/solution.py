@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsvm._typing import Counts, Floats
-from sparsvm.numerics.columns import Columns, few
-
-if TYPE_CHECKING:
-    from sparsvm.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +66,17 @@ class Start:
         if self.dual is None or self.dual.shape[0] != mass.size:
             return replace(self, dual=None)
         return replace(self, dual=self.dual * (mass / self.dual.sum(axis=1))[:, None])
+
+
+class Attempt(NamedTuple):
+    """A point, its dual, and a lower bound of the objective by the solver's own account."""
+
+    coef: Floats
+    intercept: Floats
+    dual: Floats
+    bound: float
+    n_iter: int = 0
+    solver: str = ""
 
 
 @dataclass(frozen=True)
@@ -190,47 +197,3 @@ class Solution:
             relative_gap=relative(gap, point.objective),
         )
         return replace(found, status="optimal" if found.within(tol) else point.status)
-
-    @classmethod
-    def certify(
-        cls,
-        problem: Problem,
-        coef: Floats | Columns,
-        intercept: Floats,
-        dual: Floats | None,
-        *,
-        tol: float,
-        n_iter: int,
-        seconds: float,
-        history: History,
-        solver: str,
-        status_if_not: str = "max_iter",
-        overwrite_dual: bool = False,
-    ) -> Solution:
-        """Build the solution from a certificate recomputed from scratch.
-
-        The status is "optimal" if and only if ``gap <= max(tol * |objective|, floor)`` (where the
-        problem is not convex: the criticality in place of the gap), otherwise ``status_if_not``.
-        With ``overwrite_dual`` the given array may become the solution's.
-        """
-        if isinstance(coef, Columns) and not few(coef.used.size, coef.d):
-            # To the last digit what the certificate of the whole matrix says.
-            coef = coef.dense()
-        proof = problem.certificate(coef, intercept, dual, overwrite_dual)
-        return cls(
-            # All coefficients only now: many of them take as much memory as the certificate did.
-            coef=coef.dense() if isinstance(coef, Columns) else coef,
-            intercept=intercept,
-            dual=proof.dual,
-            objective=proof.objective,
-            dual_objective=proof.dual_objective,
-            gap=proof.gap,
-            relative_gap=proof.relative_gap,
-            floor=proof.floor,
-            status="optimal" if proof.within(tol) else status_if_not,
-            n_iter=n_iter,
-            seconds=seconds,
-            history=history,
-            solver=solver,
-            criticality=proof.criticality,
-        )

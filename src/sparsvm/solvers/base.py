@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from sparsvm.parameters import Parameterised
-
-if TYPE_CHECKING:
-    from sparsvm._typing import Floats
-    from sparsvm.problem.problem import Problem
-    from sparsvm.problem.solution import Control, Solution, Start
-
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Attempt, Control, Solution, Start
 
 # Rounding errors of so many times what the margins alone have come of coefficients that ran off. A
 # tilt may leave an objective near 0, in which less is seen; else a millionth of the margins may go.
 FAR_OFF, FAR_OFF_WITH_TILT = 3e8, 1e3
 # A relative gap within the tolerance counts up to this relative floor, which is a worst case.
 HIDDEN = 1e-3
-
-
-class Attempt(NamedTuple):
-    """A point, its dual, and a lower bound of the objective by the solver's own account."""
-
-    coef: Floats
-    intercept: Floats
-    dual: Floats
-    bound: float
-    n_iter: int = 0
-    solver: str = ""
 
 
 def ran_off(problem: Problem, floor: float, largest: float) -> bool:

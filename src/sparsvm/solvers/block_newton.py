@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
@@ -156,7 +157,7 @@ class BlockNewton(Solver):
             free = problem.penalty.omega == 0.0
             coef[:, free] -= coef[:, free].mean(axis=0)
             intercept = intercept - intercept.mean()
-        return Solution.certify(
+        return certified(
             problem,
             coef,
             intercept,

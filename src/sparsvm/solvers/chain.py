@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sparsvm.problem.solution import History, Solution, Start
-from sparsvm.solvers.base import Attempt, Solver, settled
+from sparsvm.problem.solution import Attempt, History, Solution, Start
+from sparsvm.solvers.base import Solver, settled
 
 if TYPE_CHECKING:
     from sparsvm.problem.problem import Problem

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
@@ -82,7 +83,7 @@ class ConeProgram(Solver):
             found = model.solve(costs, [model.no_negative_slacks()], limit)
             dual = on_simplices(problem, problem.alpha * found.flows)
             for rounding in ROUNDINGS:
-                solution = Solution.certify(
+                solution = certified(
                     problem,
                     _rounded(problem, found.coef, rounding),
                     found.intercept,

@@ -10,11 +10,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import Logistic
 from sparsvm.problem.linearise import convex_relative, finite, tangent
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control, History, Solution, Start
-from sparsvm.solvers.base import Attempt, Solver
+from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
+from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import Callback, progress
 
@@ -207,7 +208,7 @@ class _Run:
 
     def certify(self, limit: int) -> Solution:
         """Return where the descent ended, proven critical as far as it is."""
-        return Solution.certify(
+        return certified(
             self.problem,
             self.point.coef,
             self.point.intercept,

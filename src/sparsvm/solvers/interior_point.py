@@ -11,11 +11,12 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import Hinge
 from sparsvm.numerics.columns import Columns
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control, History, Solution, Start
-from sparsvm.solvers.base import Attempt, Solver, ran_off, settled
+from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
+from sparsvm.solvers.base import Solver, ran_off, settled
 from sparsvm.solvers.run.native import divided_masses, penalty_arguments
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
@@ -189,7 +190,7 @@ class InteriorPoint(Solver):
         self, problem: Problem, raw: dict[str, Any], control: Control, began: float
     ) -> Solution:
         coef, intercept = _coefficients(problem, raw)
-        return Solution.certify(
+        return certified(
             problem,
             coef,
             intercept,

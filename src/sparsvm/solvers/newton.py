@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm import _core
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
@@ -99,7 +100,7 @@ class Newton(Solver):
             while run.steps < limit and not run.best.within(control.tol) and not run.stalled:
                 run.advance(control.tol, limit)
                 run.best.record(run.steps)
-            return Solution.certify(
+            return certified(
                 problem,
                 run.best.coef,
                 run.best.intercept,

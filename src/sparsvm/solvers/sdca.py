@@ -9,6 +9,7 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import Hinge
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
@@ -115,7 +116,7 @@ class SDCA(Solver):
             del method, best
             if mean is not None:
                 columns = _made_by(problem, mean.unpacked())
-            solution = Solution.certify(
+            solution = certified(
                 problem,
                 columns if problem.design.is_sparse else columns.dense(),
                 intercept,

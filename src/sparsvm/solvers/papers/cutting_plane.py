@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
@@ -86,7 +87,7 @@ class CuttingPlane(Solver):
                 rounds += 1
                 best.renew()
                 best.record(rounds)
-            return Solution.certify(
+            return certified(
                 problem,
                 best.coef,
                 best.intercept,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm import _core
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import Hinge
 from sparsvm.parameters import number
 from sparsvm.problem.problem import Problem
@@ -101,7 +102,7 @@ class FBPD(Solver):
                 settled = method.settled
                 if settled or done == limit or self.stopping == "gap":
                     _look(watch, done, method, means)
-            return Solution.certify(
+            return certified(
                 problem,
                 watch.coef,
                 watch.intercept,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm import _core
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
@@ -88,7 +89,7 @@ def drive(
             settled = method.settled
             if settled or done == limit or own_rule < 0.0:
                 watch.look(done, *method.last())
-        return Solution.certify(
+        return certified(
             problem,
             watch.coef,
             watch.intercept,

@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certify
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
 from sparsvm.problem.problem import Problem
@@ -98,7 +99,7 @@ class Watch:
                 free = self.problem.penalty.free
                 coef[:, free] -= coef[:, free].mean(axis=0)
             intercept = intercept - intercept.mean()
-        proof = self.problem.certificate(coef, intercept, dual, overwrite_dual)
+        proof = certify(self.problem, coef, intercept, dual, overwrite_dual)
         if anyway or proof.objective < self.objective:
             # Only what is not zero is held while the solver goes on.
             self.columns = coef if isinstance(coef, Columns) else Columns.of(coef)
