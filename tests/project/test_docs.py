@@ -1,0 +1,89 @@
+"""What the documentation points to is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+]
+PAGES += sorted(
+    path
+    for room in ("docs", "benchmarks/results", "experiments/results")
+    for path in ROOT.glob(f"{room}/**/*.md")
+)
+TOP = ("src", "tests", "docs", "benchmarks", "experiments", ".github", ".ci")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+QUOTED = re.compile(r"`([\w.*/-]+)`")
+HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+def anchors(page):
+    """The names under which Markdown renderers know the headings of a page."""
+    headings = HEADING.findall(CODE.sub("", page.read_text(encoding="utf-8")))
+    plain = [re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings]
+    return {re.sub(r"\s+", "-", heading) for heading in plain}
+
+
+def missing_links(page):
+    found = []
+    for target in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        name, _, anchor = target.partition("#")
+        there = (page.parent / name).resolve() if name else page
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            found.append(target)
+    return found
+
+
+def missing_paths(page):
+    """File names in backticks, from the root of the repository or relative to the page."""
+    found = []
+    for name in QUOTED.findall(page.read_text(encoding="utf-8")):
+        if name.split("/")[0] in TOP and "/" in name and not list(ROOT.glob(name)):
+            found.append(name)
+    return found
+
+
+def missing_entries(page):
+    """Entries of tables of contents without a page."""
+    found = []
+    for block in re.findall(r"^```\{toctree\}(.*?)^```", page.read_text("utf-8"), re.M | re.S):
+        entries = [
+            line for line in block.splitlines() if line and line[0] != ":" and "*" not in line
+        ]
+        found += [entry for entry in entries if not (page.parent / f"{entry}.md").exists()]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_and_paths_of_the_documentation_exist(page):
+    assert missing_links(page) == []
+    assert missing_paths(page) == []
+    assert missing_entries(page) == []
+
+
+def test_every_page_of_docs_is_in_a_table_of_contents():
+    listed = {ROOT / "docs" / "index.md"}
+    for page in ROOT.glob("docs/**/*.md"):
+        for block in re.findall(r"^```\{toctree\}(.*?)^```", page.read_text("utf-8"), re.M | re.S):
+            for line in filter(None, block.splitlines()):
+                listed |= set(page.parent.glob(f"{line}.md"))
+    assert set(ROOT.glob("docs/**/*.md")) - listed == set()
+
+
+def test_what_is_missing_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# A head\n[a](#a-head) [b](no.md) [c](#none) `src/sparsvm/none.py`\n")
+    assert missing_links(page) == ["no.md", "#none"]
+    assert missing_paths(page) == ["src/sparsvm/none.py"]
