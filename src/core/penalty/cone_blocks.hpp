@@ -32,7 +32,7 @@
 
 namespace sparsvm {
 
-class PenaltyBlocks {
+class ConeBlocks {
  public:
   static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
@@ -59,76 +59,16 @@ class PenaltyBlocks {
   // are those of a solution nearby, also where they are zero.
   void add(const BlockShape& general, std::int64_t count, const std::int32_t* cols,
            const std::int32_t* classes, const double* g, const double* shifts, double mu,
-           const double* weights, bool known = true) {
-    Block blk;
-    blk.shape = general.for_size(count);
-    blk.begin = n_coordinates();
-    blk.end = blk.begin + count;
-    for (std::int64_t c = 0; c < count; ++c) {
-      col.push_back(cols[c]);
-      cls.push_back(classes[c]);
-    }
-    if (static_cast<std::int64_t>(w.size()) < blk.end) grow(blk.end);
-    std::copy(shifts, shifts + count, shift.begin() + blk.begin);
-    std::vector<double> inside(count);
-    for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
-    enter(blk, inside.data(), mu);
-    if (weights) {
-      move_to(blk, weights, mu, known);
-      // The slacks of a curved block stand for G + quad*W; they were set for W = 0.
-      for (std::int64_t c = blk.begin; c < blk.end; ++c) shift[c] -= blk.shape.quad * w[c];
-    }
-    blocks_.push_back(blk);
-  }
+           const double* weights, bool known = true);
 
   // Takes the marked blocks out; the others move up.
   void remove(const std::vector<char>& marked);
 
   // <x, z> over all blocks, after hypothetical steps, and the barrier degree.
-  double complementarity(double ap = 0.0, double ad = 0.0) const {
-    double sum = 0.0;
-    for (const Block& b : blocks_) {
-      for (std::int64_t c = b.begin; c < b.end; ++c) {
-        if (b.has_pairs())
-          sum += (x1_[c] + ap * dx1_[c]) * (z1_[c] + ad * dz1_[c]) +
-                 (x2_[c] + ap * dx2_[c]) * (z2_[c] + ad * dz2_[c]);
-        if (b.has_cone()) sum += (w[c] + ap * dw[c]) * (v_[c] + ad * dv_[c]);
-      }
-      if (b.has_cone()) sum += (b.t + ap * b.dt) * b.shape.l2;
-    }
-    return sum;
-  }
-  double degree() const {
-    double deg = 0.0;
-    for (const Block& b : blocks_)
-      deg += (b.has_pairs() ? 2.0 * static_cast<double>(b.end - b.begin) : 0.0) +
-             (b.has_cone() ? 1.0 : 0.0);
-    return deg;
-  }
+  double complementarity(double ap = 0.0, double ad = 0.0) const;
+  double degree() const;
 
-  void compute_scaling() {
-    for (Block& b : blocks_) {
-      b.kappa = 0.0;
-      switch (b.shape.kind) {
-        case BlockKind::absolute: {
-          const std::int64_t c = b.begin;
-          const double d1 = pair_scaling(c);
-          delta[c] = d1 / (1.0 + b.shape.quad * d1);
-          break;
-        }
-        case BlockKind::maximum: scale_maximum(b); break;
-        case BlockKind::euclidean:
-          scale_cone(b);
-          for (std::int64_t c = b.begin; c < b.end; ++c) delta[c] = b.eta2;
-          b.kappa = 2.0 * b.eta2;
-          break;
-        case BlockKind::sparse:
-          scale_cone(b);
-          scale_sparse(b);
-          break;
-      }
-    }
-  }
+  void compute_scaling();
 
   // What the right-hand side of complementarity gets besides the target: nothing, or what the
   // directions now stored (the affine ones) leave in second order.
@@ -146,60 +86,10 @@ class PenaltyBlocks {
   void restore_directions(bool primal, bool dual);
 
   // Prepares h for complementarity target tau and the terms now set.
-  void compute_rhs(double tau) {
-    for (Block& b : blocks_) {
-      if (b.has_pairs())
-        for (std::int64_t c = b.begin; c < b.end; ++c) {
-          c1_[c] = tau - x1_[c] * z1_[c] + term1_[c];
-          c2_[c] = tau - x2_[c] * z2_[c] + term2_[c];
-        }
-      switch (b.shape.kind) {
-        case BlockKind::absolute: {
-          const std::int64_t c = b.begin;
-          h[c] = (c1_[c] / z1_[c] - c2_[c] / z2_[c]) / (1.0 + b.shape.quad * pair_scaling(c));
-          break;
-        }
-        case BlockKind::maximum: rhs_maximum(b); break;
-        case BlockKind::euclidean:
-          rhs_cone(b, tau);
-          for (std::int64_t c = b.begin; c < b.end; ++c) h[c] = a2_[c];
-          break;
-        case BlockKind::sparse:
-          rhs_cone(b, tau);
-          rhs_sparse(b);
-          break;
-      }
-    }
-  }
+  void compute_rhs(double tau);
 
   // All block directions from dG on the coordinates (dg, one value per coordinate).
-  void recover(const double* dg) {
-    for (Block& b : blocks_) {
-      double along = 0.0;  // vec . dG
-      for (std::int64_t c = b.begin; c < b.end; ++c) along += vec[c] * (dg[c] - shift[c]);
-      for (std::int64_t c = b.begin; c < b.end; ++c)
-        dw[c] = h[c] - delta[c] * (dg[c] - shift[c]) - b.kappa * along * vec[c];
-      switch (b.shape.kind) {
-        case BlockKind::absolute: {
-          const std::int64_t c = b.begin;
-          pair_directions(c, dg[c] - shift[c] + b.shape.quad * dw[c]);
-          break;
-        }
-        case BlockKind::maximum:
-          b.dt = b.ht - b.kappa * along;
-          for (std::int64_t c = b.begin; c < b.end; ++c) maximum_directions(b, c, dg[c] - shift[c]);
-          break;
-        case BlockKind::euclidean:
-          for (std::int64_t c = b.begin; c < b.end; ++c) dv_[c] = dg[c] - shift[c];
-          b.dt = cone_radius_direction(b);
-          break;
-        case BlockKind::sparse:
-          split_direction(b, dg);
-          b.dt = cone_radius_direction(b);
-          break;
-      }
-    }
-  }
+  void recover(const double* dg);
 
   // Which blocks the directions now stored (the affine ones) take to a weight other than zero: those
   // whose dual slack falls by a larger part of itself than their weight.
@@ -208,79 +98,13 @@ class PenaltyBlocks {
   // values -= D dg on the first coordinates, where they are not zero.
   void add_response(const double* dg, std::int64_t known, std::vector<double>& values) const;
 
-  double max_primal_step() const {
-    double a = kUnbounded;
-    for (const Block& b : blocks_) {
-      if (b.has_pairs())
-        for (std::int64_t c = b.begin; c < b.end; ++c) {
-          if (dx1_[c] < 0.0) a = std::min(a, -x1_[c] / dx1_[c]);
-          if (dx2_[c] < 0.0) a = std::min(a, -x2_[c] / dx2_[c]);
-        }
-      if (b.has_cone())
-        a = std::min(
-            a, cone_step(b.t, b.dt, w.data() + b.begin, dw.data() + b.begin, b.end - b.begin));
-    }
-    return a;
-  }
-  double max_dual_step() const {
-    double a = kUnbounded;
-    for (const Block& b : blocks_) {
-      if (b.has_pairs())
-        for (std::int64_t c = b.begin; c < b.end; ++c) {
-          if (dz1_[c] < 0.0) a = std::min(a, -z1_[c] / dz1_[c]);
-          if (dz2_[c] < 0.0) a = std::min(a, -z2_[c] / dz2_[c]);
-        }
-      if (b.has_cone())
-        a = std::min(a, cone_step(b.shape.l2, 0.0, v_.data() + b.begin, dv_.data() + b.begin,
-                                  b.end - b.begin));
-    }
-    return a;
-  }
+  double max_primal_step() const;
+  double max_dual_step() const;
 
-  void step(double ap, double ad) {
-    for (Block& b : blocks_) {
-      for (std::int64_t c = b.begin; c < b.end; ++c) {
-        if (b.has_pairs()) {
-          x1_[c] += ap * dx1_[c];
-          x2_[c] += ap * dx2_[c];
-          z1_[c] += ad * dz1_[c];
-          z2_[c] += ad * dz2_[c];
-        }
-        if (b.has_cone()) v_[c] += ad * dv_[c];
-        // The pairs carry W where they are alone, so that it never drifts from them.
-        if (b.shape.kind == BlockKind::absolute)
-          w[c] = x1_[c] - x2_[c];
-        else if (b.shape.kind == BlockKind::maximum)
-          w[c] = 0.5 * (x2_[c] - x1_[c]);
-        else
-          w[c] += ap * dw[c];
-        shift[c] = (1.0 - ad) * shift[c] + (ad - ap) * b.shape.quad * dw[c];
-        if (std::fabs(shift[c]) < 1e-15) shift[c] = 0.0;
-      }
-      b.t += ap * b.dt;
-    }
-  }
+  void step(double ap, double ad);
 
   // Penalty value of the weights `values` (one per coordinate).
-  double value(const std::vector<double>& values) const {
-    double total = 0.0;
-    for (const Block& b : blocks_) {
-      double l1 = 0.0, sq = 0.0, big = 0.0;
-      for (std::int64_t c = b.begin; c < b.end; ++c) {
-        const double a = std::fabs(values[c]);
-        l1 += a;
-        sq += a * a;
-        big = std::max(big, a);
-      }
-      switch (b.shape.kind) {
-        case BlockKind::absolute: total += b.shape.l1 * l1 + 0.5 * b.shape.quad * sq; break;
-        case BlockKind::maximum: total += big; break;
-        case BlockKind::euclidean: total += b.shape.l2 * std::sqrt(sq); break;
-        case BlockKind::sparse: total += b.shape.l1 * l1 + b.shape.l2 * std::sqrt(sq); break;
-      }
-    }
-    return total;
-  }
+  double value(const std::vector<double>& values) const;
 
   // dg -= the dual vector as the slacks have it; what is left is rounding.
   void subtract_held(double* dg) const;
@@ -288,58 +112,16 @@ class PenaltyBlocks {
   // The conjugate of the blocks with curvature at the dual vector g, one value per coordinate. It
   // is computed from g and not from the slacks, which follow g only up to their accumulated
   // rounding.
-  double conjugate(const double* g) const {
-    double total = 0.0;
-    for (const Block& b : blocks_) {
-      if (b.shape.quad <= 0.0) continue;
-      const double over = std::max(std::fabs(g[b.begin]) - b.shape.l1, 0.0);
-      total += over * over / (2.0 * b.shape.quad);
-    }
-    return total;
-  }
+  double conjugate(const double* g) const;
 
   // What the shifts may be worth at the current weights, for the blocks where G itself must lie in
   // the dual ball (where the penalty has curvature any G will do); unbounded while they are not
   // small.
-  double shift_value(double limit) const {
-    double total = 0.0;
-    for (const Block& b : blocks_) {
-      if (b.shape.quad > 0.0) continue;
-      for (std::int64_t c = b.begin; c < b.end; ++c) {
-        if (std::fabs(shift[c]) > limit) return kUnbounded;
-        total += std::fabs(shift[c] * w[c]);
-      }
-    }
-    return total;
-  }
+  double shift_value(double limit) const;
 
   // Weights with the coordinates that complementarity says are zero set to exactly zero: those
   // whose effect on the scores (|W| times the column's scale) is below their dual slack.
-  void sparse_weights(const double* column_scale, double threshold,
-                      std::vector<double>& out) const {
-    out.assign(w.begin(), w.end());
-    for (const Block& b : blocks_) {
-      double scale = 0.0;
-      for (std::int64_t c = b.begin; c < b.end; ++c) scale = std::max(scale, column_scale[col[c]]);
-      if (b.has_cone()) {
-        double vv = 0.0;
-        for (std::int64_t c = b.begin; c < b.end; ++c) vv += v_[c] * v_[c];
-        if (b.t * scale < threshold * (1.0 - std::sqrt(vv) / b.shape.l2)) zero(b, out);
-      }
-      if (b.shape.kind == BlockKind::maximum) {
-        double slack = 0.0, t = 0.0;
-        for (std::int64_t c = b.begin; c < b.end; ++c) {
-          slack += 2.0 * std::min(z1_[c], z2_[c]);
-          t = std::max(t, 0.5 * (x1_[c] + x2_[c]));
-        }
-        if (t * scale < threshold * slack) zero(b, out);
-      } else if (b.has_pairs()) {
-        for (std::int64_t c = b.begin; c < b.end; ++c)
-          if (std::max(x1_[c], x2_[c]) * scale < threshold * std::min(z1_[c], z2_[c]) / b.shape.l1)
-            out[c] = 0.0;
-      }
-    }
-  }
+  void sparse_weights(const double* column_scale, double threshold, std::vector<double>& out) const;
 
  private:
   struct Block {
@@ -365,28 +147,11 @@ class PenaltyBlocks {
   } saved_;
 
   double pair_scaling(std::int64_t c) const { return x1_[c] / z1_[c] + x2_[c] / z2_[c]; }
-  void pair_directions(std::int64_t c, double dz) {
-    dz1_[c] = dz;
-    dz2_[c] = -dz;
-    dx1_[c] = (c1_[c] - x1_[c] * dz) / z1_[c];
-    dx2_[c] = (c2_[c] + x2_[c] * dz) / z2_[c];
-  }
+  void pair_directions(std::int64_t c, double dz);
   // Of the two slacks t - W and t + W at most one is small. The dual of the large one comes from
   // its own complementarity, that of the small one from dz1 - dz2 = -dG: the other way round the
   // small slack's rounding error is divided by itself.
-  void maximum_directions(const Block& b, std::int64_t c, double dg) {
-    if (x1_[c] < x2_[c]) {
-      dz2_[c] = (c2_[c] - z2_[c] * (b.dt + dw[c])) / x2_[c];
-      dz1_[c] = dz2_[c] - dg;
-      dx1_[c] = (c1_[c] - x1_[c] * dz1_[c]) / z1_[c];
-      dx2_[c] = 2.0 * b.dt - dx1_[c];
-    } else {
-      dz1_[c] = (c1_[c] - z1_[c] * (b.dt - dw[c])) / x1_[c];
-      dz2_[c] = dz1_[c] + dg;
-      dx2_[c] = (c2_[c] - x2_[c] * dz2_[c]) / z2_[c];
-      dx1_[c] = 2.0 * b.dt - dx2_[c];
-    }
-  }
+  void maximum_directions(const Block& b, std::int64_t c, double dg);
   double dot_w1(const Block& b, const std::vector<double>& a) const {
     double s = 0.0;
     for (std::int64_t c = b.begin; c < b.end; ++c) s += w1_[c] * a[c];
@@ -394,14 +159,7 @@ class PenaltyBlocks {
   }
   // dt of the cone from dw. Reading it off dv instead, dt = ht - 2 eta2 w0 (w1 . dv), multiplies
   // the rounding of dv by |w1|^2, which grows like 1/mu, and throws (t, W) out of the cone.
-  double cone_radius_direction(const Block& b) const {
-    double ss = 0.0, along = 0.0;
-    for (std::int64_t c = b.begin; c < b.end; ++c) {
-      ss += w1_[c] * w1_[c];
-      along += w1_[c] * (a2_[c] - dw[c]);
-    }
-    return b.ht - 2.0 * b.w0 * along / (1.0 + 2.0 * ss);
-  }
+  double cone_radius_direction(const Block& b) const;
   std::array<std::vector<double>*, 27> arrays() {
     return {&w,   &delta, &vec, &h,    &dw,   &shift, &v_,     &dv_,    &x1_,
             &x2_, &z1_,   &z2_, &dx1_, &dx2_, &dz1_,  &dz2_,   &c1_,    &c2_,
@@ -430,6 +188,3 @@ class PenaltyBlocks {
 };
 
 }  // namespace sparsvm
-
-#include "penalty/cone_blocks_impl.hpp"
-#include "penalty/cone_blocks_terms.hpp"

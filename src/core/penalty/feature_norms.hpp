@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "design/design.hpp"
-#include "penalty/cone_blocks.hpp"
+#include "penalty/block_shape.hpp"
 
 namespace sparsvm {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "penalty/cone_blocks.hpp"
+#include "penalty/block_shape.hpp"
 #include "penalty/penalty_kind.hpp"
 
 namespace sparsvm {

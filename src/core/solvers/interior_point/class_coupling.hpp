@@ -36,7 +36,7 @@ class ClassCoupling {
 
   // Xw: gathered columns, n x m. Blocks without a rank-one part do not couple. `joint`: blocks span
   // classes.
-  void build(const PenaltyBlocks& blocks, const OpenCoordinates& open, const double* Xw, int n,
+  void build(const ConeBlocks& blocks, const OpenCoordinates& open, const double* Xw, int n,
              int n_classes, bool joint, bool allow_sparse) {
     n_ = n;
     list_terms(blocks, open, joint);
@@ -157,7 +157,7 @@ class ClassCoupling {
     return sparse_ ? row_.size() : static_cast<std::size_t>(n_) * count_;
   }
 
-  void list_terms(const PenaltyBlocks& blocks, const OpenCoordinates& open, bool joint) {
+  void list_terms(const ConeBlocks& blocks, const OpenCoordinates& open, bool joint) {
     terms_.clear();
     first_.assign(1, 0);
     for (std::int64_t b = 0; b < blocks.size() && joint; ++b) {
@@ -194,7 +194,7 @@ class ClassCoupling {
   }
 
   // The rows that any feature of a group touches, as long as they are few.
-  void find_pattern(const PenaltyBlocks& blocks, const double* Xw) {
+  void find_pattern(const ConeBlocks& blocks, const double* Xw) {
     start_.assign(1, 0);
     row_.clear();
     const double limit = kSparseBelow * n_ * count_;

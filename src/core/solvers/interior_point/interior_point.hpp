@@ -199,7 +199,7 @@ class InteriorPoint {
   double tilt_norm_ = 0.0;
   NewtonSystem system_;  // after everything that make_system() fills
 
-  PenaltyBlocks blocks_;
+  ConeBlocks blocks_;
   WatchedBlocks watched_;
   // Per block of the layout, of two bits: in the working set now; has left it before.
   std::vector<char> in_set_;

@@ -33,7 +33,7 @@ class InteriorPoint::Equalities {
       gemv('T', o_.n_, q_, -1.0, columns_.data(), o_.n_, o_.signed_.data(), 1, 0.0,
            rhs.b.data() + system_.free_offset(k), 1);
     }
-    system_.assemble(PenaltyBlocks(), nullptr, false, false, ones_.data(), Y.data());
+    system_.assemble(ConeBlocks(), nullptr, false, false, ones_.data(), Y.data());
     if (!system_.factor()) return 0.0;
     system_.solve(rhs, step);
     o_.exact_row_sums(rhs, step);

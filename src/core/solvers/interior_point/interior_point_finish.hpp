@@ -28,7 +28,7 @@ inline bool InteriorPoint::on_face(double tol) {
 // Exports the polished point if it meets the tolerance or is better than any before.
 inline int InteriorPoint::polish(int it, const InteriorPointOptions& options,
                                  InteriorPointResult& result) {
-  const PenaltyBlocks blocks = blocks_;
+  const ConeBlocks blocks = blocks_;
   const std::vector<double> b = b_;
   double best_primal = best().primal;
   export_point(best(), result);
@@ -60,7 +60,7 @@ inline void InteriorPoint::restart_on_active(double threshold) {
     Y_[a] = (1.0 - kPolishMix) * best_Y_[a] + kPolishMix * first_Y_[a];
   mu_ = kPolishMix * margin_unit_ * total_lambda_ / static_cast<double>(Y_.size());
   signed_coordinates();
-  PenaltyBlocks active;
+  ConeBlocks active;
   std::vector<std::int32_t> cols, classes;
   std::vector<double> g, weights, shift;
   for (std::int64_t b = 0; b < blocks_.size(); ++b) {

@@ -273,7 +273,7 @@ inline std::pair<double, double> InteriorPoint::centre(double tau) {
   for (int c = 0; c < most && std::min(ap, ad) < kLongStep; ++c) {
     const double longer = std::min(1.0, 1.5 * ap + 0.3), further = std::min(1.0, 1.5 * ad + 0.3);
     for (std::size_t a = 0; a < Y_.size(); ++a)
-      terms_[a] += PenaltyBlocks::centring_term(
+      terms_[a] += ConeBlocks::centring_term(
           (U_[a] + longer * dU_[a]) * (Y_[a] + further * dir_.y[a]), low, high);
     blocks_.add_centring_terms(longer, further, low, high);
     saved_dir_ = dir_;

@@ -67,7 +67,7 @@ class NewtonSystem {
   // Decides which coordinates are unknowns of their own, before assemble(): those with D |x|^2 above
   // the limit, or `free` times that where others of the group are as large; column_size has |x| of
   // each gathered column.
-  void open_coordinates(const PenaltyBlocks& blocks, const double* column_size, double limit,
+  void open_coordinates(const ConeBlocks& blocks, const double* column_size, double limit,
                         double free) {
     open_.choose(blocks, column_size, limit, free);
   }
@@ -96,7 +96,7 @@ class NewtonSystem {
   }
 
   // Forms M_k and N_k. `joint`: blocks span classes.
-  void assemble(const PenaltyBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal,
+  void assemble(const ConeBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal,
                 const double* U, const double* Y) {
     build_class_lists(blocks, joint);
     curvature_scale_ = 0.0;
@@ -244,7 +244,7 @@ class NewtonSystem {
   std::size_t idx(int r, int c) const { return static_cast<std::size_t>(c) * n_ + r; }
   std::size_t at(int r, int c) const { return static_cast<std::size_t>(c) * schur_size_ + r; }
 
-  void build_class_lists(const PenaltyBlocks& blocks, bool joint) {
+  void build_class_lists(const ConeBlocks& blocks, bool joint) {
     class_coords_.resize(K_);
     class_blocks_.resize(K_);
     for (auto& list : class_coords_) list.clear();
@@ -258,13 +258,13 @@ class NewtonSystem {
 
   // B_k with X D_k X' = B_k B_k': the coordinates of class k times the roots of the diagonal, then
   // the rank-one parts of its own groups.
-  void scaled_columns(const PenaltyBlocks& blocks, const double* Xw, int k,
+  void scaled_columns(const ConeBlocks& blocks, const double* Xw, int k,
                       std::vector<double>& B) {
     list_scaled_columns(blocks, k);
     B.resize(static_cast<std::size_t>(sums_.count()) * n_);
     form_column_sums(sums_, Xw, n_, B.data());
   }
-  void list_scaled_columns(const PenaltyBlocks& blocks, int k) {
+  void list_scaled_columns(const ConeBlocks& blocks, int k) {
     sums_.clear();
     for (std::int64_t c : class_coords_[k]) {
       sums_.add(blocks.col[c], std::sqrt(blocks.delta[c]));
@@ -325,10 +325,10 @@ class NewtonSystem {
   static void combine(NewtonVector& a, double f, const NewtonVector& b);
 
   // newton_system_samples.hpp
-  void form_gram(const PenaltyBlocks& blocks, const double* Xw, int k, double* M);
+  void form_gram(const ConeBlocks& blocks, const double* Xw, int k, double* M);
   void choose_means(bool shared_diagonal);
   void reserve_matrices();
-  void form_single(const PenaltyBlocks& blocks, const double* Xw, int k);
+  void form_single(const ConeBlocks& blocks, const double* Xw, int k);
   bool invert_single(int k);
   bool factor_samples();
   bool factor_class(int k);
@@ -343,8 +343,8 @@ class NewtonSystem {
   void solve_samples(NewtonVector& v);
 
   // newton_system_features.hpp
-  bool prefer_features(const PenaltyBlocks& blocks, bool joint) const;
-  void assemble_features(const PenaltyBlocks& blocks, const double* Xw, const double* U,
+  bool prefer_features(const ConeBlocks& blocks, bool joint) const;
+  void assemble_features(const ConeBlocks& blocks, const double* Xw, const double* U,
                          const double* Y);
   bool factor_features();
   void solve_features(NewtonVector& v);

@@ -8,7 +8,7 @@ namespace sparsvm {
 
 // Compares the flops of the two eliminations. A quadratic penalty has no working set: what was
 // formed of its features decides.
-inline bool NewtonSystem::prefer_features(const PenaltyBlocks& blocks, bool joint) const {
+inline bool NewtonSystem::prefer_features(const ConeBlocks& blocks, bool joint) const {
   if (!gram_.empty()) return false;
   if (!quadratic_columns_.empty()) return true;
   double columns = n_free(), samples = 0.0, groups = 0.0;
@@ -32,7 +32,7 @@ inline bool NewtonSystem::prefer_features(const PenaltyBlocks& blocks, bool join
   return dearer * (n * columns * columns + columns * columns * columns / 3.0) < samples;
 }
 
-inline void NewtonSystem::assemble_features(const PenaltyBlocks& blocks, const double* Xw,
+inline void NewtonSystem::assemble_features(const ConeBlocks& blocks, const double* Xw,
                                             const double* U, const double* Y) {
   std::vector<std::vector<double>> columns(K_);
   for (int k = 0; k < K_; ++k) {

@@ -76,7 +76,7 @@ inline double NewtonSystem::residual(const NewtonVector& rhs, const NewtonVector
   const double primal = scale > 0.0 ? worst / scale : worst;
   const double dual = scale_dual > 0.0 ? worst_dual / scale_dual : worst_dual;
   return std::isfinite(primal) && std::isfinite(dual) ? std::max(primal, dual)
-                                                      : PenaltyBlocks::kUnbounded;
+                                                      : ConeBlocks::kUnbounded;
 }
 
 // res -= operator(v)

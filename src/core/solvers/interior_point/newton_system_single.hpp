@@ -32,7 +32,7 @@ inline void NewtonSystem::reserve_matrices() {
   }
 }
 
-inline void NewtonSystem::form_single(const PenaltyBlocks& blocks, const double* Xw, int k) {
+inline void NewtonSystem::form_single(const ConeBlocks& blocks, const double* Xw, int k) {
   list_scaled_columns(blocks, k);
   const int columns = static_cast<int>(sums_.count());
   single_columns_.resize(static_cast<std::size_t>(columns) * n_);

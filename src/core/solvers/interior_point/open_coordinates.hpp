@@ -33,11 +33,11 @@ class OpenCoordinates {
   // Opens the coordinates with D |x|^2 above `free` times the limit, and in groups of very different
   // columns above the limit if that is less; column_size has |x| of each column. Those that were open
   // stay so.
-  void choose(const PenaltyBlocks& blocks, const double* column_size, double limit, double free) {
+  void choose(const ConeBlocks& blocks, const double* column_size, double limit, double free) {
     is_open_.resize(static_cast<std::size_t>(blocks.n_coordinates()), 0);
     bool any = false;
     for (std::int64_t b = 0; b < blocks.size(); ++b) {
-      double least = PenaltyBlocks::kUnbounded;
+      double least = ConeBlocks::kUnbounded;
       for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
         if (column_size[blocks.col[c]] > 0.0) least = std::min(least, column_size[blocks.col[c]]);
       for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
@@ -53,7 +53,7 @@ class OpenCoordinates {
 
   void clear() {
     is_open_.clear();
-    eliminate(PenaltyBlocks(), nullptr, false);
+    eliminate(ConeBlocks(), nullptr, false);
   }
 
   int count() const { return static_cast<int>(rho_.size()); }
@@ -61,7 +61,7 @@ class OpenCoordinates {
     return count() > 0 && c < static_cast<std::int64_t>(is_open_.size()) && is_open_[c];
   }
   // Weight of the rank-one part of what is left of a block.
-  double kappa(const PenaltyBlocks& blocks, std::int64_t b) const {
+  double kappa(const ConeBlocks& blocks, std::int64_t b) const {
     return count() > 0 ? kappa_[b] : blocks.kappa(b);
   }
   double rho(int o) const { return rho_[o]; }
@@ -88,7 +88,7 @@ class OpenCoordinates {
   static constexpr double kContrast = 100.0;
 
   // Takes the open coordinates out of their blocks, largest first.
-  void eliminate(const PenaltyBlocks& blocks, const double* column_size, bool any) {
+  void eliminate(const ConeBlocks& blocks, const double* column_size, bool any) {
     terms_.clear();
     first_.assign(1, 0);
     rho_.clear();
@@ -106,7 +106,7 @@ class OpenCoordinates {
     }
   }
 
-  void open(const PenaltyBlocks& blocks, std::int64_t b, std::int64_t o) {
+  void open(const ConeBlocks& blocks, std::int64_t b, std::int64_t o) {
     const double along = kappa_[b] * blocks.vec[o];
     const double rho = 1.0 / (blocks.delta[o] + along * blocks.vec[o]);
     done_[o] = 1;
