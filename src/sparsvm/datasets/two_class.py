@@ -50,7 +50,7 @@ def load_uci(name: str, folder: Folder = None, *, return_X_y: bool = False) -> A
 
 
 def load_dexter(folder: Folder = None, *, subset: str = "train", return_X_y: bool = False) -> Any:
-    """Load Dexter: 300 + 300 texts, 20000 features, sparse, about corporate acquisitions or not.
+    """Load Dexter: 300 + 300 documents, 20000 features, sparse: corporate acquisitions or not.
 
     Parameters
     ----------

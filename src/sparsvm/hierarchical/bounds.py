@@ -7,9 +7,9 @@ The norm :math:`N(W) = \max_{r<t} \|w_r - w_t\|` has the dual norm
 
 which any such v bounds from above; :math:`v_{rt} = (R_r - R_t)/K` adds a remainder R exactly.
 
-*First stage.* For Y with rows in the simplices of mass p and balanced class flows, every (W, b)
-with :math:`N(W) \le R` has a mean hinge of at least :math:`\sum Y_{ik} m_{ik} - R\,N^\circ(X^\top
-\tilde Y)`.
+*First stage.* For Y with rows in the simplices of mass p and the equalities of the intercept, every
+(W, b) with :math:`N(W) \le R` has a mean hinge of at least
+:math:`\sum Y_{ik} m_{ik} - R\,N^\circ(X^\top \tilde Y)`.
 
 *Second stage.* For balanced :math:`Z \ge 0`, with :math:`\lambda` the largest
 :math:`\sum_{k \ne y_i} Z_{ik} / p_i`, every (W, b) of mean hinge at most h has
@@ -103,7 +103,7 @@ def _balanced(problem: Problem, multipliers: Floats) -> tuple[Floats, float]:
 
 
 def _dual_norm(problem: Problem, flows: Floats, pair_dual: Floats | None) -> float:
-    """Bound the dual norm of the flows' correlations with the features from above."""
+    """Bound the dual norm of the dual variables' products with the features from above."""
     K = problem.n_classes
     correlations = problem.transposed(problem.signed_dual(flows))
     if K == 2:

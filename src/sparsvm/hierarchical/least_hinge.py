@@ -179,7 +179,7 @@ def _polished(
     for _ in range(2):
         point = point - inverse @ (matrix @ point + offset)
 
-    # With all mass on the top class, the flow into the unknowns is `base`; the multipliers of
+    # With all mass on the top class, the gradient in the unknowns is `base`; the multipliers of
     # the ties must cancel it.
     numbers = np.arange(n)
     whole = samples.rows(numbers, top, problem.y.astype(np.intp))
