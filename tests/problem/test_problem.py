@@ -11,7 +11,8 @@ from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge, SquaredHinge
 from sparsvm.numerics.columns import Columns
 from sparsvm.penalties import L1, L2, GroupL2
-from sparsvm.problem.problem import Problem, column_std
+from sparsvm.problem.build import column_std
+from sparsvm.problem.problem import Problem
 
 
 def build(penalty, n_classes=3, n=12, d=4, alpha=0.07, loss=None, seed=0):

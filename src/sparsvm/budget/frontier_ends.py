@@ -11,7 +11,8 @@ from sparsvm._typing import Floats
 from sparsvm.budget.frontier import Point
 from sparsvm.budget.problem import ConstrainedProblem
 from sparsvm.penalties import L1
-from sparsvm.problem.problem import Problem, column_std
+from sparsvm.problem.build import column_std
+from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution, Start
 
 # Solves a regularised problem from a start to a relative gap.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
@@ -37,6 +38,36 @@ class Within(Interval):
             return bool(super().__contains__(float(val)))
         except OverflowError:
             return False
+
+
+# What scikit-learn checks of the parameters that estimators and functions share.
+PARAMETER_CONSTRAINTS: dict[str, list[Any] | str] = {
+    # Names and objects are checked by as_loss, as_penalty and so on, which list the names.
+    "loss": "no_validation",
+    "penalty": "no_validation",
+    "solver": "no_validation",
+    "fit_intercept": ["boolean"],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "tol": [Within(Real, 0, np.inf, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+    "warm_start": ["boolean"],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+class Caller(ClassifierMixin, BaseEstimator):
+    """A function, as an estimator that scikit-learn's validation can ask for its tags.
+
+    Messages name the class, so that each function has a subclass of its own name.
+    """
+
+    @staticmethod
+    def named(name: str) -> Caller:
+        """Return one whose name in messages is ``name``."""
+        caller: Caller = type(name, (Caller,), {})()
+        return caller
 
 
 def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:

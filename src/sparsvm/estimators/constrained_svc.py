@@ -16,18 +16,15 @@ from sparsvm._typing import Floats
 from sparsvm.budget.problem import FEASIBLE, ConstrainedProblem, ConstrainedSolution
 from sparsvm.budget.registry import as_constrained_solver
 from sparsvm.budget.search import BudgetSearch
-from sparsvm.data.inputs import Within
+from sparsvm.certificate.finalise import FLOAT32_TOL, as_type, centred, tolerance
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
-from sparsvm.estimators.finalise import FLOAT32_TOL, as_type, centred, tolerance
 from sparsvm.estimators.fit_warnings import remedy
-from sparsvm.estimators.penalised import (
-    PenalisedClassifier,
-    default_alpha,
-    regularised_problem,
-)
+from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.losses import Hinge, Loss, as_loss
 from sparsvm.parameters import LARGEST
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
+from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import blas_threads, resolve
@@ -128,7 +125,7 @@ class ConstrainedSparseSVC(PenalisedClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **PenalisedClassifier._shared_constraints,
+        **PARAMETER_CONSTRAINTS,
         "eta": [Within(Real, 0, LARGEST, closed="both"), None],
     }
 

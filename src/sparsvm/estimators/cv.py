@@ -34,7 +34,7 @@ from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.losses import Loss, as_loss
 from sparsvm.path.alpha_max import largest_alpha
-from sparsvm.path.svm_path import checked_grid, grid_below, model_problem
+from sparsvm.path.svm_path import checked_grid, grid_below
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.solvers import thread_count
 
@@ -219,7 +219,7 @@ class SparseSVCCV(SparseLinearClassifier):
             margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
             routed = self._routed(None if sample_weight is None else weight, params)
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed["split"]))
-            data, _ = model_problem(models[0][1], X, y, weight, margin)
+            data, _ = models[0][1]._convex_problem(X, y, weight, margin)
             # What has no weight among all samples has none in a fold, where its share is larger.
             weight = np.where(data.sample_of_row >= 0, weight, 0.0)
             scorer = None if self.scoring in (None, "accuracy") else self._scorer()
@@ -289,7 +289,7 @@ class SparseSVCCV(SparseLinearClassifier):
     def _grid(self, model: SparseSVC, shared: Fold) -> Floats:
         if self.alphas is not None:
             return checked_grid(self.alphas)
-        _, problem = model_problem(model, shared.X, shared.y, shared.weight, shared.margin)
+        _, problem = model._convex_problem(shared.X, shared.y, shared.weight, shared.margin)
         # Where no feature lowers the loss every alpha gives zero weights, and any will do.
         largest = largest_alpha(problem).value or 1.0
         return grid_below(largest, problem, self.n_alphas, self.eps)

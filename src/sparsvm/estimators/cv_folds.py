@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Array, Counts, Floats
+from sparsvm.certificate.finalise import inner_tolerance, tolerance
 from sparsvm.data.inputs import TooFewClasses
-from sparsvm.estimators.finalise import inner_tolerance, tolerance
 from sparsvm.estimators.linear import column_scores
 from sparsvm.estimators.sparse_svc import SparseSVC
-from sparsvm.path.svm_path import first_steps, follow, model_problem
+from sparsvm.path.svm_path import first_steps, follow
 from sparsvm.problem.solution import Control
 
 # The score of a class that the training part of a fold lacks: never the largest.
@@ -74,7 +74,7 @@ def run_fold(shared: Fold, model: SparseSVC, grid: Floats, train: Array, test: A
         return float(shared.scorer(fitted, X_test, y_test, **params))
 
     try:
-        data, problem = model_problem(model, shared.X, shared.y, weight, shared.margin)
+        data, problem = model._convex_problem(shared.X, shared.y, weight, shared.margin)
     except TooFewClasses as error:
         if not error.labels.size:
             raise

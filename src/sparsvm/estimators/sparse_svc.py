@@ -11,18 +11,16 @@ from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
 from sparsvm._typing import Array
-from sparsvm.data.inputs import Within
+from sparsvm.certificate.finalise import finalised, tolerance
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
-from sparsvm.estimators.finalise import presented, tolerance
 from sparsvm.estimators.fit_warnings import advise
-from sparsvm.estimators.penalised import (
-    PenalisedClassifier,
-    default_alpha,
-    regularised_problem,
-)
+from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.losses import Logistic, Loss, as_loss
 from sparsvm.parameters import LARGEST
+from sparsvm.path.svm_path import require_convex
 from sparsvm.penalties import Penalty, as_penalty
+from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution
 from sparsvm.solvers import as_solver, blas_threads, resolve
@@ -141,7 +139,7 @@ class SparseSVC(PenalisedClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **PenalisedClassifier._shared_constraints,
+        **PARAMETER_CONSTRAINTS,
         "alpha": [Within(Real, 1 / LARGEST, LARGEST, closed="both"), None],
     }
 
@@ -252,13 +250,22 @@ class SparseSVC(PenalisedClassifier):
         alpha = default_alpha(data.total) if self.alpha is None else float(self.alpha)
         return regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
 
+    def _convex_problem(
+        self, X: Any, y: Any, sample_weight: Any, sample_margin: Any
+    ) -> tuple[TrainingSet, Problem]:
+        """Return the training set and the problem of ``fit``, which must be convex."""
+        data = self._read(X, y, sample_weight, sample_margin)
+        problem = self._problem(data, as_loss(self.loss), as_penalty(self.penalty))
+        require_convex(problem)
+        return data, problem
+
     def _solve(self, problem: Problem, data: TrainingSet) -> Solution:
         """Solve the problem and certify what the user will see: centred, in the data's type."""
         control = self._control(data.dtype)
         solver = resolve(self.solver, problem, control)
         solution = solver.solve(problem, self._start(problem, data), control)
         tol = tolerance(self.tol, data.dtype)
-        return presented(problem, solution, data.dtype, tol, overwrite_dual=True)
+        return finalised(problem, solution, data.dtype, tol, overwrite_dual=True)
 
     def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
         self._store_solution(data, solution)

@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Floats, Ints
-from sparsvm.problem.problem import Problem, column_std
+from sparsvm.problem.build import column_std
+from sparsvm.problem.problem import Problem
 
 # Beyond these the interior-point method would take minutes or gigabytes (digits, 585 unknowns and
 # 2 million entries, takes about 3 s; both costs grow faster than linearly).

@@ -13,6 +13,7 @@ from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.zero_model import ZeroModel, on_face, zero_model
+from sparsvm.problem.linearise import tangent
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.restriction import group_strength
 from sparsvm.problem.solution import Control, History, Solution
@@ -185,3 +186,34 @@ class _Bracket:
                 stacklevel=4,
             )
         return LargestAlpha(self.upper, self.lower, self.zero, self.dual)
+
+
+def zero_bound(problem: Problem, solution: Solution) -> float | None:
+    """Bound alpha_max from above by the dual point of a fit that came out zero.
+
+    Where the problem is not convex, the tangent problem at zero stands for it: from the bound on,
+    zero is a critical point.
+
+    With W = 0 the dual value Σ Y_ik m_ik does not depend on alpha, so a dual point that proves
+    zero optimal at one alpha proves it at every alpha for which it stays feasible: wherever the
+    dual norm of XᵀỸ is at most alpha. That costs one product and is exact to the fit's own gap.
+
+    Returns
+    -------
+    float or None
+        The bound; None where no alpha would give a non-zero model.
+    """
+    if not problem.convex:
+        touching = tangent(problem, solution.coef, solution.intercept)
+        bound = zero_bound(touching.problem, solution)
+        return None if bound is None else bound / touching.scale
+    terms = problem.penalty
+    correlations = problem.transposed(problem.signed_dual(solution.dual))
+    if terms.is_norm:
+        norm = terms.dual_norm(correlations)
+    else:
+        # Near zero the elastic net is its l1 part; a pure l2 penalty never gives zero weights.
+        largest = float(np.abs(correlations * terms.inverse_omega).max(initial=0.0))
+        norm = largest / terms.l1_ratio if terms.l1_ratio > 0 else 0.0
+    bound = min(float(norm), problem.alpha)
+    return bound if bound > 0.0 else None

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import validate_parameter_constraints
 
 from sparsvm._typing import Array, Counts, Floats
+from sparsvm.certificate.finalise import finalised, inner_tolerance, tolerance
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller
 from sparsvm.data.training_set import TrainingSet, read_training_set
-from sparsvm.estimators.finalise import inner_tolerance, presented, tolerance
-from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.losses import Loss, as_loss
 from sparsvm.parameters import number
 from sparsvm.path.alpha_max import largest_alpha, quick_bound
 from sparsvm.path.continuation import Continuation
 from sparsvm.penalties import Penalty, as_penalty
+from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution
 from sparsvm.solvers import thread_count
@@ -69,7 +71,15 @@ def alpha_max(
     array([2])
     """
     _, problem = read_problem(
-        X, y, loss, penalty, fit_intercept, class_weight, sample_weight, sample_margin
+        X,
+        y,
+        loss,
+        penalty,
+        fit_intercept,
+        class_weight,
+        sample_weight,
+        sample_margin,
+        caller="alpha_max",
     )
     return largest_alpha(problem).value
 
@@ -225,7 +235,7 @@ def follow(data: TrainingSet, steps: Continuation, grid: Floats, tol: float) -> 
     seconds: list[float] = []
     for alpha in grid:
         began = time.perf_counter()
-        solution = presented(steps.at(alpha), steps.solve(alpha), data.dtype, tol)
+        solution = finalised(steps.at(alpha), steps.solve(alpha), data.dtype, tol)
         points.append(_Point.of(solution, data.dtype, points[-1] if points else None))
         seconds.append(time.perf_counter() - began)
     return _gathered(grid, points, seconds, data.classes)
@@ -348,27 +358,24 @@ def read_problem(
     class_weight: Any,
     sample_weight: Any,
     sample_margin: Any,
+    *,
+    caller: str = "svm_path",
     **options: Any,
 ) -> tuple[TrainingSet, Problem]:
-    """Read the data as an estimator with these options would."""
-    model = SparseSVC(loss, penalty, fit_intercept=fit_intercept, class_weight=class_weight)
-    model.set_params(**options)._validate_params()
-    return model_problem(model, X, y, sample_weight, sample_margin)
-
-
-def model_problem(
-    model: SparseSVC, X: Any, y: Any, sample_weight: Any, sample_margin: Any
-) -> tuple[TrainingSet, Problem]:
-    """Return the training set and the convex problem that ``model.fit`` would solve."""
+    """Check the arguments of ``caller`` and return the training set and its convex problem."""
+    given = {"fit_intercept": fit_intercept, "class_weight": class_weight, **options}
+    constraints = {name: PARAMETER_CONSTRAINTS[name] for name in given}
+    validate_parameter_constraints(constraints, given, caller_name=caller)
     data = read_training_set(
-        model,
+        Caller.named(caller),
         X,
         y,
         sample_weight=sample_weight,
         sample_margin=sample_margin,
-        class_weight=model.class_weight,
+        class_weight=class_weight,
     )
-    problem = model._problem(data, as_loss(model.loss), as_penalty(model.penalty))
+    alpha = default_alpha(data.total)
+    problem = regularised_problem(data, as_loss(loss), as_penalty(penalty), alpha, fit_intercept)
     require_convex(problem)
     return data, problem
 

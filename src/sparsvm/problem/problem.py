@@ -353,14 +353,3 @@ class Problem:
         """Dual norm of the column norms, the same in all outputs."""
         norms = np.broadcast_to(self.column_norms, (self.n_outputs, self.d))
         return self.penalty.dual_norm(norms)
-
-
-def column_std(design: DesignLike, mass: Floats) -> Floats:
-    """Return the standard deviation of each column, weighted by mass, for ``weights="scale"``.
-
-    A column that is constant up to the rounding of its mean gets exactly 0.
-    """
-    _, variance, _, largest = design.column_stats(mass)
-    std = np.sqrt(np.asarray(variance, dtype=np.float64))
-    noise = 8.0 * np.finfo(np.float64).eps * np.sqrt(mass.size) * np.asarray(largest)
-    return np.where(std > noise, std, 0.0)

@@ -45,7 +45,7 @@ def as_type(values: Floats, dtype: np.dtype[Any]) -> Floats:
     return values.astype(np.float32).astype(np.float64) if dtype == np.float32 else values
 
 
-def presented(
+def finalised(
     problem: Problem,
     solution: Solution,
     dtype: np.dtype[Any],

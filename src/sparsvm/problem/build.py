@@ -1,0 +1,92 @@
+"""From a training set, a loss and a penalty to a problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparsvm._typing import Floats
+from sparsvm.data.training_set import TrainingSet
+from sparsvm.losses import Logistic, Loss
+from sparsvm.parameters import LARGEST
+from sparsvm.penalties import Penalty
+from sparsvm.problem.problem import DesignLike, Problem
+
+
+def regularised_problem(
+    data: TrainingSet, loss: Loss, penalty: Penalty, alpha: float, fit_intercept: bool
+) -> Problem:
+    """Return the problem of a training set."""
+    n_classes = data.classes.size
+    n_outputs = 1 if n_classes == 2 else n_classes
+    mass = data.mass
+    cost = loss.cost_matrix(data.n_labels)[np.ix_(data.label_numbers, data.label_numbers)]
+    _require_margin(loss, cost, data.margin_scale)
+    deviation = None
+    if penalty.needs_column_std:
+        deviation = column_std(data.design, mass)
+    return Problem(
+        design=data.design,
+        y=data.y,
+        mass=mass,
+        cost=cost,
+        margin_scale=data.margin_scale,
+        n_classes=n_classes,
+        alpha=alpha,
+        loss=loss,
+        penalty=penalty.resolve(data.design.d, n_outputs, deviation),
+        fit_intercept=fit_intercept,
+    )
+
+
+def default_alpha(total: float, parameter: str = "alpha") -> float:
+    """Return 1 / (sum of the weights), which ``parameter=None`` stands for."""
+    if not 1.0 / LARGEST <= total <= LARGEST:
+        raise ValueError(
+            f"The weights sum to {total:g}, so that {parameter}=None would mean "
+            f"alpha=1/{total:g}. Give {parameter}, or multiply the weights by a constant."
+        )
+    return 1.0 / total
+
+
+def _require_margin(loss: Loss, cost: Floats, margin_scale: Floats | None) -> None:
+    """Refuse margins that leave nothing to learn or overflow, and sample margins without effect."""
+    if margin_scale is not None and not loss.uses_margin:
+        raise ValueError(
+            f"sample_margin was given, but the loss {loss.name!r} has no margin. Leave it out, or "
+            "use loss='squared_hinge'."
+        )
+    factor = 1.0 if margin_scale is None else float(margin_scale.max())
+    largest = float(cost.max()) * factor
+    if loss.uses_margin and largest > LARGEST:
+        raise ValueError(
+            f"The largest margin is {largest:.3g}, but beyond {LARGEST:g} its products may "
+            "overflow. Divide all margins by a constant."
+        )
+    if isinstance(loss, Logistic):
+        if margin_scale is not None and not cost.any():
+            raise ValueError(
+                "sample_margin multiplies the margin of the loss, which is 0 for loss='logistic'. "
+                "Use Logistic(margin=1.0), or leave sample_margin out."
+            )
+        return
+    if largest == 0.0:
+        raise ValueError(
+            "Every margin is zero, so that a model of zeros has no loss and nothing is learned. "
+            "Give the loss or sample_margin a positive margin."
+        )
+    if largest < 1.0 / LARGEST:
+        raise ValueError(
+            f"The largest margin is {largest:.3g}, but below {1.0 / LARGEST:g} losses may vanish "
+            "in rounding. Multiply all margins by a constant."
+        )
+
+
+def column_std(design: DesignLike, mass: Floats) -> Floats:
+    """Return the standard deviation of each column, weighted by mass, for ``weights="scale"``.
+
+    A column that is constant up to the rounding of its mean gets exactly 0.
+    """
+    _, variance, _, largest = design.column_stats(mass)
+    std = np.sqrt(np.asarray(variance, dtype=np.float64))
+    noise = 8.0 * np.finfo(np.float64).eps * np.sqrt(mass.size) * np.asarray(largest)
+    return np.where(std > noise, std, 0.0)
