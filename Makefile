@@ -3,7 +3,7 @@
 #   make test       install with the test extras and run the suite
 #   make test-all   the same with long tests and many more random examples
 #   make sanitize   the native tests under AddressSanitizer and UBSan (Linux, gcc)
-#   make lint       ruff and mypy         make format   rewrite in the house style
+#   make lint       ruff, mypy, layers    make format   rewrite in the house style
 #   make clean      remove everything that was built
 
 PYTHON ?= python3
@@ -30,6 +30,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

@@ -44,7 +44,7 @@ from threadpoolctl import threadpool_limits
 
 from sparsvm.certificate.certify import certify
 from sparsvm.problem.solution import Control
-from sparsvm.solvers.registry import resolve
+from sparsvm.solvers import resolve
 
 # Limits lie a little beyond the ratio asked for, so that a baseline at the ratio is seen to end.
 BEYOND = 1.02

@@ -8,6 +8,7 @@ from matplotlib.image import imread
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sparsvm.demo import run as demo
+from sparsvm.demo import table
 
 MODELS = [
     "SparseSVC l1",
@@ -43,7 +44,7 @@ def test_a_row_tells_what_the_model_is(with_rich, capsys, monkeypatch):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     demo.print_table(wine, [row])
     printed = capsys.readouterr().out
-    for heading in demo.HEADINGS:
+    for heading in table.HEADINGS:
         assert heading in printed
     used = len(model.selected_features_)
     assert f"{used} of 13" in printed

@@ -9,7 +9,8 @@ import hinge_cases
 from problems import make
 from sparsvm.penalties import L1
 from sparsvm.problem.solution import Control, History, Solution
-from sparsvm.solvers import Chain, Solver, Stage, as_solver, registry
+from sparsvm.solvers import Chain, Solver, Stage, as_solver, choose, registry
+from sparsvm.solvers.registry import Registry, Rule
 
 
 class Scripted(Solver):
@@ -129,7 +130,7 @@ def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
     for d, limit in ((5, registry.FEW_SWEEPS), (1500, None)):
         X, y = hinge_cases.gaussian(0, 600, d, 3)
         problem = hinge_cases.build(X, y, hinge_cases.PENALTIES["l1"](d))
-        first = registry.choose(problem, Control()).stages[0]
+        first = choose(problem, Control()).stages[0]
         assert first.solver.name == "sdca" and first.limit == limit
 
 
@@ -143,7 +144,7 @@ def test_auto_begins_with_interior_point_on_texts_that_sdca_cannot_take(kind):
         problem = hinge_cases.build(
             hinge_cases.STORAGES["csr"](X), y, hinge_cases.PENALTIES[kind](d, weights)
         )
-        assert registry.choose(problem, Control(tol=1e-6)).stages[0].solver.name == first
+        assert choose(problem, Control(tol=1e-6)).stages[0].solver.name == first
 
 
 @pytest.mark.parametrize(
@@ -154,10 +155,10 @@ def test_auto_takes_sparse_data_of_few_features_for_what_they_are(kind, first):
     X, y = hinge_cases.gaussian(0, 300, 20, 5)
     problem = hinge_cases.build(hinge_cases.STORAGES["csr"](X), y, hinge_cases.PENALTIES[kind](20))
     for tol in (1e-3, 1e-6):
-        assert registry.choose(problem, Control(tol=tol)).stages[0].solver.name == first
+        assert choose(problem, Control(tol=tol)).stages[0].solver.name == first
 
 
-def test_auto_leaves_out_of_a_chain_the_solvers_that_cannot(monkeypatch):
+def test_auto_leaves_out_of_a_chain_the_solvers_that_cannot():
     class Never(Scripted):
         name = "never"
 
@@ -168,10 +169,8 @@ def test_auto_leaves_out_of_a_chain_the_solvers_that_cannot(monkeypatch):
         "Able", (Scripted,), {"name": "able", "__init__": lambda s: Scripted.__init__(s, 0)}
     )
     never = type("No", (Never,), {"name": "never", "__init__": lambda s: Scripted.__init__(s, 0)})
-    monkeypatch.setattr(registry, "SOLVERS", {"able": able, "never": never})
-    rule = registry.Rule(("never", ("able", 1e-2), "able"), lambda problem, control: True, "why")
-    monkeypatch.setattr(registry, "AUTO", (rule,))
-    chain = registry.choose(None, None)
+    rule = Rule(("never", ("able", 1e-2), "able"), lambda problem, control: True, "why")
+    chain = Registry({"able": able, "never": never}, (rule,)).choose(None, None)
     assert [stage.until for stage in chain.stages] == [1e-2, 0.0]
     assert all(stage.solver.name == "able" for stage in chain.stages)
     assert Chain((Stage(never()),)).unsupported(None) == "It never works."

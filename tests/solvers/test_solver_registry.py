@@ -7,7 +7,8 @@ import pytest
 import threadpoolctl
 from sklearn.base import clone
 
-from sparsvm.solvers import Solver, as_solver, blas_threads, choose, registry, resolve
+from sparsvm.solvers import Solver, blas_threads
+from sparsvm.solvers.registry import Registry, Rule
 
 
 class Able(Solver):
@@ -28,41 +29,39 @@ class Picky(Solver):
         return None if problem == "easy" else "It takes easy problems only."
 
 
-@pytest.fixture(autouse=True)
-def two_solvers(monkeypatch):
-    monkeypatch.setattr(registry, "SOLVERS", {"able": Able, "picky": Picky})
-    rules = (
-        registry.Rule(("picky",), lambda problem, control: True, "fast"),
-        registry.Rule(("able",), lambda problem, control: control != "never", "general"),
-    )
-    monkeypatch.setattr(registry, "AUTO", rules)
+TWO = Registry(
+    {"able": Able, "picky": Picky},
+    (
+        Rule(("picky",), lambda problem, control: True, "fast"),
+        Rule(("able",), lambda problem, control: control != "never", "general"),
+    ),
+)
 
 
 def test_auto_takes_the_first_rule_whose_solver_can():
-    assert choose("easy", None) == Picky()
-    assert choose("hard", None) == Able()
-    assert resolve("auto", "hard", None) == Able()
+    assert TWO.choose("easy", None) == Picky()
+    assert TWO.choose("hard", None) == Able()
+    assert TWO.resolve("auto", "hard", None) == Able()
 
 
-def test_auto_says_why_nobody_can(monkeypatch):
-    monkeypatch.setattr(registry, "AUTO", registry.AUTO[:1])
+def test_auto_says_why_nobody_can():
     with pytest.raises(ValueError, match="picky: It takes easy problems only"):
-        choose("hard", None)
+        Registry(TWO.solvers, TWO.rules[:1]).choose("hard", None)
 
 
 def test_an_object_keeps_its_options():
-    assert resolve(Able(speed=3.0), "hard", None).speed == 3.0
+    assert TWO.resolve(Able(speed=3.0), "hard", None).speed == 3.0
 
 
 @pytest.mark.parametrize("name", ["abel", 3, None])
 def test_unknown_names_list_the_valid_ones(name):
     with pytest.raises(ValueError, match="'auto', 'able', 'picky'"):
-        as_solver(name)
+        TWO.as_solver(name)
 
 
 def test_a_solver_that_cannot_names_those_that_can():
     with pytest.raises(ValueError, match=r"easy problems only\. Solvers that can: 'able'"):
-        resolve("picky", "hard", None)
+        TWO.resolve("picky", "hard", None)
 
 
 def test_solvers_clone_compare_and_print_by_their_parameters():

@@ -15,8 +15,8 @@ from sparsvm.budget.problem import Bound, ConstrainedProblem, ConstrainedSolutio
 from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
+from sparsvm.solvers.auto import resolve
 from sparsvm.solvers.papers.fbpd import check_options
-from sparsvm.solvers.registry import resolve
 from sparsvm.solvers.run.native import penalty_arguments
 from sparsvm.solvers.run.options import iteration_limit
 from sparsvm.solvers.run.progress import progress

@@ -10,6 +10,8 @@ import numpy as np
 from sparsvm._typing import Floats
 from sparsvm.budget.frontier import Point
 from sparsvm.budget.problem import ConstrainedProblem
+from sparsvm.path.alpha_max import largest_alpha
+from sparsvm.path.zero_model import zero_model
 from sparsvm.penalties import L1
 from sparsvm.problem.build import column_std
 from sparsvm.problem.problem import Problem
@@ -28,9 +30,6 @@ class Infeasible(ValueError):
 
 def zero_point(problem: ConstrainedProblem) -> Point:
     """Return the best model of penalty 0: intercepts and unpenalised features alone."""
-    # Its module needs the solvers of this package.
-    from sparsvm.path.zero_model import zero_model
-
     zero = zero_model(problem.regularised)
     found = Point.of(problem, np.inf, zero.coef, zero.intercept, zero.dual)
     # Where no sample asks for a margin nothing is lost by zeros, and intercepts are mere rounding.
@@ -41,8 +40,6 @@ def zero_point(problem: ConstrainedProblem) -> Point:
 
 def alpha_of_zeros(problem: ConstrainedProblem) -> float:
     """Return alpha_max, from which on the model of zeros solves the regularised problem."""
-    from sparsvm.path.alpha_max import largest_alpha
-
     return largest_alpha(problem.regularised).value
 
 

@@ -22,8 +22,8 @@ from sparsvm.budget.problem import Bound, ConstrainedProblem, ConstrainedSolutio
 from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
+from sparsvm.solvers.auto import resolve
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.registry import resolve
 from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
 

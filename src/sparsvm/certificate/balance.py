@@ -17,7 +17,6 @@ class: with the intercept alone the samples of the class and the others are mult
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -25,9 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from sparsvm import _core
 from sparsvm._typing import Bools, Floats, Indices, Ints
 from sparsvm.numerics.rows import row_blocks
-
-if TYPE_CHECKING:
-    from sparsvm.problem.problem import Problem
+from sparsvm.problem.problem import Problem
 
 EPS = float(np.finfo(np.float64).eps)
 # The equalities count as satisfied within this much times the mean of the absolute column, weighted

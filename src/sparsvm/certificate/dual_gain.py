@@ -17,15 +17,13 @@ ovr_sq. hinge  as squared_hinge with all margins 1
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from sparsvm._typing import Floats
-
-if TYPE_CHECKING:
-    from sparsvm.problem.problem import Problem
+from sparsvm.problem.problem import Problem
 
 # A concave function is flat at its maximum: an error of 1e-7 in c costs about 1e-14 of it.
 FLAT = 1e-7

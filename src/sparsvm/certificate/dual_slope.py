@@ -9,7 +9,7 @@ a relative change of the flows of the same tiny size puts it where it may be.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from sparsvm import _core
 from sparsvm._typing import Array, Floats, Indices
 from sparsvm.numerics.rows import of_class, row_sum
 from sparsvm.numerics.split_products import UNIT, split_products
-
-if TYPE_CHECKING:
-    from sparsvm.problem.problem import Problem
+from sparsvm.problem.problem import Problem
 
 # Tilts with a dual norm above 1 less this leave the scaling no room.
 EDGE = 1e-6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -11,9 +11,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from sparsvm._typing import Floats
-
-if TYPE_CHECKING:
-    from sparsvm.demo.run import Row, Task
+from sparsvm.demo.table import Row, Task
 
 # Blue against red-brown stays apart for every common kind of colour blindness, and a weight that
 # is exactly zero is grey, which the scale of colours does not contain.

@@ -7,12 +7,10 @@ instead takes 2 us. Small fits consist of such reductions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sparsvm._typing import Floats, Labels
+from sparsvm._typing import Floats, Labels
 
 # With more columns than this, reducing the rows is the faster way.
 NARROW = 8

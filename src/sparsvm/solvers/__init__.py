@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparsvm.solvers.auto import AUTO, SOLVERS, as_solver, choose, resolve
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.chain import Chain, Stage
@@ -14,7 +15,6 @@ from sparsvm.solvers.papers.cutting_plane import CuttingPlane
 from sparsvm.solvers.papers.fbpd import FBPD
 from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.fobos import FOBOS
-from sparsvm.solvers.registry import AUTO, SOLVERS, as_solver, choose, resolve
 from sparsvm.solvers.run.threads import blas_threads, thread_count
 from sparsvm.solvers.sdca import SDCA
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sparsvm.problem.solution import Attempt, History, Solution, Start
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver, settled
-
-if TYPE_CHECKING:
-    from sparsvm.problem.problem import Problem
-    from sparsvm.problem.solution import Control
 
 
 class Stage(NamedTuple):

@@ -16,6 +16,7 @@ from sparsvm.problem.linearise import convex_relative, finite, tangent
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.registry import CONVEX
 from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import Callback, progress
 
@@ -89,7 +90,7 @@ class DCA(Solver):
         zero = np.zeros((problem.n_outputs, problem.d))
         touching = tangent(problem, zero, np.zeros(problem.n_outputs)).problem
         try:
-            _inner_solver(self.solver, touching, Control())
+            CONVEX.resolve(self.solver, touching, Control())
         except ValueError as error:
             return f"dca cannot solve its convex problems: {error}"
         return None
@@ -290,18 +291,11 @@ def _inner_control(control: Control, problem: Problem) -> Control:
 def _attempt(
     solver: str | Solver, problem: Problem, start: Start | None, control: Control
 ) -> Attempt | None:
-    return _inner_solver(solver, problem, control).attempt(problem, start, control)
+    return CONVEX.resolve(solver, problem, control).attempt(problem, start, control)
 
 
 def _solve(
     solver: str | Solver, problem: Problem, start: Start | None, control: Control
 ) -> Attempt:
-    found = _inner_solver(solver, problem, control).solve(problem, start, control)
+    found = CONVEX.resolve(solver, problem, control).solve(problem, start, control)
     return Attempt(found.coef, found.intercept, found.dual, found.dual_objective)
-
-
-def _inner_solver(solver: str | Solver, problem: Problem, control: Control) -> Solver:
-    # The registry knows this module.
-    from sparsvm.solvers.registry import resolve
-
-    return resolve(solver, problem, control)

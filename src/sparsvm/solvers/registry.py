@@ -1,15 +1,20 @@
-"""Solver names, and the table behind ``solver="auto"``."""
+"""The solvers of convex problems by name, and the table behind ``solver="auto"``.
+
+Solvers of other problems, which run these, are added in :mod:`sparsvm.solvers.auto`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Control
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.block_newton import BlockNewton
 from sparsvm.solvers.chain import Chain, Stage
 from sparsvm.solvers.cone_program import ConeProgram
-from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.newton import Newton
 from sparsvm.solvers.papers.bcd import BCD
@@ -18,29 +23,6 @@ from sparsvm.solvers.papers.fbpd import FBPD
 from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.fobos import FOBOS
 from sparsvm.solvers.sdca import SDCA
-
-if TYPE_CHECKING:
-    from sparsvm.problem.problem import Problem
-    from sparsvm.problem.solution import Control
-
-SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind
-    for kind in (
-        InteriorPoint,
-        SDCA,
-        Newton,
-        CuttingPlane,
-        ConeProgram,
-        FBPD,
-        DCA,
-        BlockNewton,
-        FISTA,
-        ForwardBackward,
-        SpaRSA,
-        FOBOS,
-        BCD,
-    )
-}
 
 
 class Rule(NamedTuple):
@@ -103,8 +85,7 @@ def _many_texts(problem: Problem, control: Control) -> bool:
 
 # Read from the top: the first rule that applies wins, with those of its solvers that can solve the
 # problem.
-AUTO: tuple[Rule, ...] = (
-    Rule(("dca",), lambda problem, control: not problem.convex, "tangents are convex problems"),
+RULES: tuple[Rule, ...] = (
     Rule(
         ("block_newton", "sparsa"),
         lambda problem, control: problem.loss.smooth,
@@ -144,61 +125,88 @@ AUTO: tuple[Rule, ...] = (
 )
 
 
-def as_solver(solver: str | Solver) -> Solver:
-    """Return the solver of that name with its default options, or the object itself.
+@dataclass(frozen=True)
+class Registry:
+    """Solvers by name, and the rules by which ``auto`` chooses among them."""
 
-    Parameters
-    ----------
-    solver : str or Solver
-        A key of ``SOLVERS``, or an object with options of its own. ("auto" depends on the
-        problem: see ``resolve``.)
-    """
-    if isinstance(solver, Solver):
-        return solver
-    if isinstance(solver, str) and solver in SOLVERS:
-        return SOLVERS[solver]()
-    raise ValueError(
-        f"solver must be one of {_listing(['auto', *SOLVERS])} "
-        f"or an object of sparsvm.solvers, but {solver!r} was given."
-    )
+    solvers: dict[str, type[Solver]]
+    rules: tuple[Rule, ...]
 
+    def as_solver(self, solver: str | Solver) -> Solver:
+        """Return the solver of that name with its default options, or the object itself.
 
-def choose(problem: Problem, control: Control) -> Solver:
-    """Return the solver, or the chain of them, that the table ``AUTO`` prescribes."""
-    reasons: dict[str, str] = {}
-    for rule in AUTO:
-        if not rule.when(problem, control):
-            continue
-        stages = []
-        for link in rule.chain:
-            name, until, *limit = (link, 0.0) if isinstance(link, str) else link
-            solver = as_solver(name)
-            reason = solver.unsupported(problem)
-            if reason is None:
-                stages.append(Stage(solver, until, *limit))
-            else:
-                reasons[name] = reason
-        if stages:
-            return stages[0].solver if len(stages) == 1 else Chain(tuple(stages))
-    told = " ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    raise ValueError(f"No solver can solve this problem. {told}")
+        Parameters
+        ----------
+        solver : str or Solver
+            A key of ``solvers``, or an object with options of its own. ("auto" depends on the
+            problem: see ``resolve``.)
+        """
+        if isinstance(solver, Solver):
+            return solver
+        if isinstance(solver, str) and solver in self.solvers:
+            return self.solvers[solver]()
+        raise ValueError(
+            f"solver must be one of {_listing(['auto', *self.solvers])} "
+            f"or an object of sparsvm.solvers, but {solver!r} was given."
+        )
 
+    def choose(self, problem: Problem, control: Control) -> Solver:
+        """Return the solver, or the chain of them, that the rules prescribe."""
+        reasons: dict[str, str] = {}
+        for rule in self.rules:
+            if not rule.when(problem, control):
+                continue
+            stages = []
+            for link in rule.chain:
+                name, until, *limit = (link, 0.0) if isinstance(link, str) else link
+                solver = self.as_solver(name)
+                reason = solver.unsupported(problem)
+                if reason is None:
+                    stages.append(Stage(solver, until, *limit))
+                else:
+                    reasons[name] = reason
+            if stages:
+                return stages[0].solver if len(stages) == 1 else Chain(tuple(stages))
+        told = " ".join(f"{name}: {reason}" for name, reason in reasons.items())
+        raise ValueError(f"No solver can solve this problem. {told}")
 
-def resolve(solver: str | Solver, problem: Problem, control: Control) -> Solver:
-    """Turn the ``solver`` parameter of an estimator into a solver that can solve ``problem``.
+    def resolve(self, solver: str | Solver, problem: Problem, control: Control) -> Solver:
+        """Turn the ``solver`` parameter of an estimator into a solver that can solve ``problem``.
 
-    A name or object that cannot solve the problem is an error which lists those that can.
-    """
-    if isinstance(solver, str) and solver == "auto":
-        return choose(problem, control)
-    found = as_solver(solver)
-    reason = found.unsupported(problem)
-    if reason is None:
-        return found
-    able = [name for name, kind in SOLVERS.items() if kind().unsupported(problem) is None]
-    advice = f"Solvers that can: {_listing(able)}." if able else "No other solver can either."
-    raise ValueError(f"solver={found.name!r} cannot solve this problem: {reason} {advice}")
+        A name or object that cannot solve the problem is an error which lists those that can.
+        """
+        if isinstance(solver, str) and solver == "auto":
+            return self.choose(problem, control)
+        found = self.as_solver(solver)
+        reason = found.unsupported(problem)
+        if reason is None:
+            return found
+        able = [name for name, kind in self.solvers.items() if kind().unsupported(problem) is None]
+        advice = f"Solvers that can: {_listing(able)}." if able else "No other solver can either."
+        raise ValueError(f"solver={found.name!r} cannot solve this problem: {reason} {advice}")
 
 
 def _listing(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+CONVEX = Registry(
+    {
+        kind.name: kind
+        for kind in (
+            InteriorPoint,
+            SDCA,
+            Newton,
+            CuttingPlane,
+            ConeProgram,
+            FBPD,
+            BlockNewton,
+            FISTA,
+            ForwardBackward,
+            SpaRSA,
+            FOBOS,
+            BCD,
+        )
+    },
+    RULES,
+)

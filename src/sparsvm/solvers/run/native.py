@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Floats
-
-if TYPE_CHECKING:
-    from sparsvm.penalties.terms import PenaltyTerms
-    from sparsvm.problem.problem import Problem
+from sparsvm.penalties.terms import PenaltyTerms
+from sparsvm.problem.problem import Problem
 
 LEAST_PART = 1e-100
 

@@ -1,0 +1,30 @@
+"""What import-linter, which reads the order of the rooms from pyproject.toml, cannot see."""
+
+import ast
+from pathlib import Path
+
+import sparsvm
+
+PACKAGE = Path(sparsvm.__file__).parent
+
+
+def test_the_root_gives_the_rooms_nothing_but_the_native_module():
+    taken = {
+        (path.relative_to(PACKAGE).as_posix(), name.name)
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "sparsvm"
+        for name in node.names
+    }
+    assert taken
+    assert {name for path, name in taken if path != "__init__.py"} == {"_core"}
+
+
+def test_rooms_are_not_imported_as_a_whole_package():
+    plain = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import) and any(name.name == "sparsvm" for name in node.names)
+    ]
+    assert plain == []
