@@ -223,10 +223,12 @@ def test_measurements_as_they_are(penalty, loss):
 def native(problem, **changes):
     """The native solver's dictionary, and the weights it left."""
     weights = np.zeros((problem.d, problem.n_outputs))
-    arguments = undivided_arguments(problem) | {"loss": problem.loss.name, "weights": weights}
-    arguments |= {"warm": False, "start_intercept": None, "tol": 1e-4, "max_iter": 50}
-    arguments |= {"continuation": True, "insist": False, "callback": None}
-    return _core.block_newton(**(arguments | changes)), weights
+    parts = undivided_arguments(problem) | {"loss": problem.loss.name}
+    options = {"weights": weights, "warm": False, "start_intercept": None, "tol": 1e-4}
+    options |= {"max_iter": 50, "continuation": True, "insist": False, "callback": None}
+    for name, value in changes.items():
+        (parts if name in parts else options)[name] = value
+    return _core.block_newton(_core.SmoothProblem(**parts), **options), weights
 
 
 @pytest.mark.native
@@ -234,7 +236,7 @@ def native(problem, **changes):
     ("change", "message"),
     [
         ({"mass": np.ones(3)}, "mass has length 3"),
-        ({"y": np.full(30, 7, np.int32)}, "y.0. is 7, outside 0..2"),
+        ({"y": np.full(30, 7, np.int32)}, "y.0. is 7, outside 0 .. 2"),
         ({"cost": np.ones((3, 2))}, r"cost has shape \(3, 2\)"),
         ({"omega": np.full(4, -1.0)}, "omega.0. is -1"),
         ({"tilt": np.zeros((3, 4))}, r"tilt has shape \(3, 4\) but must have shape \(4, 3\)"),

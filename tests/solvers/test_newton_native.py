@@ -150,3 +150,17 @@ def test_sizes_that_disagree_are_named():
         _method(replace(problem, mass=problem.mass[:25], y=problem.y)).start(
             np.zeros((9, 3)), np.zeros(3), np.zeros((24, 3))
         )
+
+
+def test_what_a_subproblem_cannot_be_made_of_is_refused():
+    _, problem, rng = draw("l1")
+    method = _method(problem)
+    W, b, Y = centre(problem, rng)
+    with pytest.raises(ValueError, match=r"weights.0. is nan"):
+        method.start(np.full((problem.d, problem.n_outputs), np.nan), b, Y)
+    method.start(np.ascontiguousarray(W.T), b, Y)
+    sizes = {"gain": 1.0, "sigma": 1.0, "sigma_free": 1.0, "accuracy": 1e-3, "typical": 1.0}
+    for name in sizes:
+        for wrong in (0.0, np.nan, np.inf):
+            with pytest.raises(ValueError, match="must be positive and finite"):
+                method.solve(**(sizes | {name: wrong}), limit=10, direct=100)

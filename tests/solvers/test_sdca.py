@@ -1,20 +1,25 @@
 """SDCA against a plain reference of its update, the other solvers and its own promises."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import hinge_cases
 import problems
 from reference import sdca as reference
+from sparsvm import SparseSVC, _core
 from sparsvm.certificate.certify import certify
 from sparsvm.data.design import make_design
+from sparsvm.losses import Hinge
 from sparsvm.numerics.packed import Packed
 from sparsvm.penalties import L1, L2, GroupL2
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import SDCA, InteriorPoint
 from sparsvm.solvers.run.incumbent import Watch
+from sparsvm.solvers.run.native import hinge_problem
 
 pytestmark = pytest.mark.native
 
@@ -309,3 +314,83 @@ def test_an_estimated_gap_below_zero_is_asked_for_again_with_the_tolerance():
     assert not SDCA()._iterate(Method(), Found(), 1e-3, 8)
     # Afterwards as much less as the certified gap is beyond the tolerance, within limits.
     np.testing.assert_allclose(targets, [2e-3, 1e-3, 1e-3, 3e-3])
+
+
+# ---------------------------------------------------------------- at the native border
+
+
+def small(penalty=None):
+    X, y = hinge_cases.gaussian(0, 30, 4, 3)
+    return hinge_cases.build(X, y, penalty or L1(), share=0.1)
+
+
+@pytest.mark.parametrize("call", ["run", "point", "give_point", "give_mean_dual"])
+def test_a_method_that_was_not_started_says_so(call):
+    method = SDCA()._method(small(), Control())
+    with pytest.raises(RuntimeError, match="start"):
+        method.run(0.1, 10) if call == "run" else getattr(method, call)()
+
+
+@pytest.mark.parametrize("sweeps", [0, -1])
+def test_no_sweeps_are_refused(sweeps):
+    with pytest.raises(ValueError, match="sweeps must be at least 1"):
+        _core.Sdca(hinge_problem(small()), relaxation=1.0, sweeps=sweeps, callback=None)
+
+
+def test_a_start_that_is_not_finite_is_refused():
+    problem = small()
+    method = SDCA()._method(problem, Control())
+    with pytest.raises(ValueError, match=r"intercept.0. is nan"):
+        method.start(None, np.full(3, np.nan), None)
+    with pytest.raises(ValueError, match=r"dual.0. is inf"):
+        method.start(None, np.zeros(3), np.full((problem.n, 3), np.inf))
+
+
+def test_a_method_works_for_one_thread_at_a_time():
+    errors, shared = [], []
+
+    def other():
+        method = shared[0]
+        for call in (method.point, method.give_point, lambda: method.run(0.0, 1), method.history):
+            try:
+                call()
+            except RuntimeError as error:
+                errors.append(str(error))
+
+    def report(*_):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    method = _core.Sdca(hinge_problem(small()), relaxation=1.0, sweeps=2, callback=report)
+    shared.append(method)
+    method.start(None, np.zeros(3), None)
+    method.run(1e-3, 100)
+    shared.clear()  # the callback holds the list, and the method the callback
+    assert len(errors) == 4
+    assert all("give every thread one of its own" in error for error in errors)
+    assert np.isfinite(method.point()[2]).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("solver", ["sdca", "newton", "auto"])
+def test_data_whose_squares_vanish_have_the_zero_model(solver, n_classes):
+    X = np.random.default_rng(0).standard_normal((600, 8)) * 1e-160
+    model = SparseSVC(alpha=1e-3, solver=solver)
+    with pytest.warns(UserWarning, match="Every weight is zero"):
+        model.fit(X, np.arange(600) % n_classes)
+    assert not model.coef_.any()
+    assert model.dual_gap_ <= model.tol
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("solver", ["sdca", "newton", "auto"])
+@pytest.mark.parametrize("margin", [1e-50, 1e50])
+def test_the_size_of_the_margins_only_scales_the_model(solver, margin, n_classes):
+    X, y = hinge_cases.gaussian(3, 600, 8, n_classes)
+    models = [
+        SparseSVC(Hinge(size), alpha=1e-3, solver=solver, tol=1e-3).fit(X, y)
+        for size in (1.0, margin)
+    ]
+    assert all(model.dual_gap_ <= 1e-3 for model in models)
+    assert models[1].objective_ == pytest.approx(margin * models[0].objective_, rel=2e-3)

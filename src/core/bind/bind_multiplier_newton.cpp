@@ -1,18 +1,17 @@
 // Python drives the method of multipliers one subproblem at a time and decides how to go on.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "bind/arrays.hpp"
-#include "bind/hinge_arrays.hpp"
+#include "bind/exclusive.hpp"
 #include "bind/module.hpp"
+#include "bind/problems.hpp"
 #include "solvers/multiplier_newton/multiplier_newton.hpp"
 #include "support/monitor.hpp"
 
@@ -20,41 +19,38 @@ namespace sparsvm {
 
 namespace {
 
-using Vector = Input<double, 1>;
-using Matrix = Input<double, 2>;
-using Integers = Input<std::int32_t, 1>;
-
-/// The method together with the arrays that it points into.
+/// The method; the problem it points into is kept alive by Python.
 class MultiplierNewtonRun {
  public:
-  MultiplierNewtonRun(const Design& design, Integers y, Vector lam, Matrix cost,
-                      std::optional<Vector> margin_scale, bool intercept,
-                      std::optional<Matrix> tilt, const std::string& kind, double l1_ratio,
-                      Integers groups, int64_t n_groups, bool per_class, Vector omega, Vector rms)
-      : arrays_{y, lam, cost, margin_scale, tilt, groups, omega}, rms_(rms), n_(design.n()),
-        d_(design.d()), classes_(rows(cost)) {
-    arrays_.check(design, n_groups);
-    check_size("rms has", length(rms), "the design's number of features is", d_);
-    const HingeTerms hinge{n_,
-                           classes_,
-                           arrays_.y.data(),
-                           arrays_.lam.data(),
-                           arrays_.cost.data(),
-                           arrays_.margin_factors()};
-    method_ = std::make_unique<MultiplierNewton>(MultiplierNewtonProblem{
-        &design, hinge, penalty_kind(kind), l1_ratio, arrays_.groups.data(), n_groups, per_class,
-        arrays_.omega.data(), rms_.data(), intercept, arrays_.tilts()});
+  MultiplierNewtonRun(const BoundHingeProblem& problem, Vector rms) : problem_(problem), rms_(rms) {
+    check_size("rms has", length(rms), "the design's number of features is", problem.d());
+    check_values("rms", rms, [](double v) { return v >= 0.0; }, "finite and not negative");
+    if (problem.problem().margins) {
+      throw std::invalid_argument(
+          "MultiplierNewton takes margins from cost and margin_scale only.");
+    }
+    method_ = std::make_unique<MultiplierNewton>(problem.problem(), rms_.data());
   }
 
   void start(const Matrix& weights, const Vector& intercept, const Matrix& dual) {
-    check_shape("weights", weights, d_, outputs());
-    check_size("intercept has", length(intercept), "the number of outputs is", outputs());
-    check_shape("dual", dual, n_, classes_);
+    const Exclusive::Turn turn = exclusive_.take();
+    const auto any = [](double) { return true; };
+    problem_.check_start(weights, intercept, dual);
+    check_values("weights", weights, any, "finite");
+    check_values("intercept", intercept, any, "finite");
+    check_values("dual", dual, any, "finite");
     method_->start(weights.data(), intercept.data(), dual.data());
   }
 
   nb::dict solve(double gain, double sigma, double sigma_free, double accuracy, int64_t limit,
                  double typical, int64_t direct) {
+    const Exclusive::Turn turn = exclusive_.take();
+    for (const double size : {gain, sigma, sigma_free, accuracy, typical}) {
+      if (size > 0.0 && std::isfinite(size)) continue;
+      throw std::invalid_argument(
+          "gain, sigma, sigma_free, accuracy and typical must be positive and finite; one is " +
+          std::to_string(size) + ".");
+    }
     load_blas();
     method_->set_direct_limit(direct);
     Monitor monitor{nb::none()};
@@ -76,26 +72,35 @@ class MultiplierNewtonRun {
     return out;
   }
 
-  void accept() { method_->accept(); }
-  void reject() { method_->reject(); }
-  double typical_size() const { return method_->typical_size(); }
+  void accept() {
+    const Exclusive::Turn turn = exclusive_.take();
+    method_->accept();
+  }
+  void reject() {
+    const Exclusive::Turn turn = exclusive_.take();
+    method_->reject();
+  }
+  double typical_size() {
+    const Exclusive::Turn turn = exclusive_.take();
+    return method_->typical_size();
+  }
 
   /// W, b and Y of the last subproblem.
-  nb::tuple point() const {
-    Output W(d_ * outputs()), b(outputs()), Y(n_ * classes_);
+  nb::tuple point() {
+    const Exclusive::Turn turn = exclusive_.take();
+    const int64_t n = problem_.n(), d = problem_.d(), K = problem_.classes();
+    const int64_t outputs = problem_.outputs();
+    Output W(d * outputs), b(outputs), Y(n * K);
     method_->weights(W.data());
     std::copy(method_->intercept().begin(), method_->intercept().end(), b.data());
     std::copy(method_->dual().begin(), method_->dual().end(), Y.data());
-    return nb::make_tuple(W.matrix(d_, outputs(), false), b.vector(),
-                          Y.matrix(n_, classes_, false));
+    return nb::make_tuple(W.matrix(d, outputs, false), b.vector(), Y.matrix(n, K, false));
   }
 
  private:
-  int64_t outputs() const { return arrays_.outputs(); }
-
-  HingeArrays arrays_;
+  const BoundHingeProblem& problem_;
   Vector rms_;
-  int64_t n_, d_, classes_;
+  Exclusive exclusive_{"MultiplierNewton"};
   std::unique_ptr<MultiplierNewton> method_;
 };
 
@@ -105,15 +110,10 @@ void bind_multiplier_newton(nb::module_& m) {
   nb::class_<MultiplierNewtonRun>(
       m, "MultiplierNewton",
       "Proximal method of multipliers with semismooth Newton steps; see solvers.Newton.")
-      .def(nb::init<const Design&, Integers, Vector, Matrix, std::optional<Vector>, bool,
-                    std::optional<Matrix>, const std::string&, double, Integers, int64_t, bool,
-                    Vector, Vector>(),
-           nb::kw_only(), nb::arg("design"), nb::arg("y"), nb::arg("lam"), nb::arg("cost"),
-           nb::arg("margin_scale") = nb::none(), nb::arg("intercept"), nb::arg("tilt") = nb::none(),
-           nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"),
-           nb::arg("per_class"), nb::arg("omega"), nb::arg("rms"), nb::keep_alive<1, 2>())
+      .def(nb::init<const BoundHingeProblem&, Vector>(), nb::arg("problem"), nb::kw_only(),
+           nb::arg("rms"), nb::keep_alive<1, 2>())
       .def("start", &MultiplierNewtonRun::start, nb::arg("weights"), nb::arg("intercept"),
-           nb::arg("dual"), "Set W (d, outputs), b and Y (n, K), Y in units of lam.")
+           nb::arg("dual"), "Set W (d, outputs), b and Y (n, K), Y divided by alpha.")
       .def("solve", &MultiplierNewtonRun::solve, nb::arg("gain"), nb::arg("sigma"),
            nb::arg("sigma_free"), nb::arg("accuracy"), nb::arg("limit"), nb::arg("typical"),
            nb::arg("direct"), "Minimise the subproblem around the centre; returns what happened.")

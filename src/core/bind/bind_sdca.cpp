@@ -2,7 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <memory>
@@ -11,8 +10,9 @@
 #include <string>
 
 #include "bind/arrays.hpp"
-#include "bind/hinge_arrays.hpp"
+#include "bind/exclusive.hpp"
 #include "bind/module.hpp"
+#include "bind/problems.hpp"
 #include "design/design_sparse.hpp"
 #include "solvers/sdca/sdca_driver.hpp"
 #include "support/mmap_vector.hpp"
@@ -22,60 +22,57 @@ namespace sparsvm {
 
 namespace {
 
-using Vector = Input<double, 1>;
-using Matrix = Input<double, 2>;
-using Integers = Input<std::int32_t, 1>;
-
-/// The method together with the arrays that it points into.
+/// The method with its history; the problem it points into is kept alive by Python.
 class SdcaRun {
  public:
-  SdcaRun(const Design& design, Integers y, Vector lambda, Matrix cost,
-          std::optional<Vector> margin_scale, bool intercept, std::optional<Matrix> tilt,
-          const std::string& kind, double l1_ratio, Integers groups, int64_t n_groups,
-          bool per_class, Vector omega, double relaxation, int sweeps, nb::object callback)
-      : arrays_{y, lambda, cost, margin_scale, tilt, groups, omega}, n_(design.n()), d_(design.d()),
-        classes_(rows(cost)), monitor_(callback) {
-    arrays_.check(design, n_groups);
-    for (int64_t j = 0; j < d_; ++j) {
-      if (!(omega.data()[j] > 0.0)) {
-        throw std::invalid_argument("omega[" + std::to_string(j) + "] is " +
-                                    std::to_string(omega.data()[j]) + ", but must be positive.");
-      }
+  SdcaRun(const BoundHingeProblem& problem, double relaxation, int sweeps, nb::object callback)
+      : problem_(problem), monitor_(callback) {
+    const HingeProblem& p = problem.problem();
+    for (int64_t j = 0; j < p.d(); ++j) {
+      if (p.penalty.omega[j] > 0.0) continue;
+      throw std::invalid_argument("omega[" + std::to_string(j) + "] is " +
+                                  std::to_string(p.penalty.omega[j]) + ", but must be positive.");
+    }
+    if (p.margins) {
+      throw std::invalid_argument("Sdca takes margins from cost and margin_scale only.");
     }
     if (!(relaxation > 0.0 && relaxation < 2.0)) {
       throw std::invalid_argument("relaxation must lie between 0 and 2, but is " +
                                   std::to_string(relaxation) + ".");
     }
-    const SdcaProblem problem{&design,
-                              arrays_.y.data(),
-                              arrays_.lam.data(),
-                              arrays_.cost.data(),
-                              arrays_.margin_factors(),
-                              classes_,
-                              intercept,
-                              arrays_.tilts(),
-                              {penalty_kind(kind), l1_ratio, arrays_.groups.data(), n_groups,
-                               per_class, arrays_.omega.data(), d_, outputs()}};
+    if (sweeps < 1) {
+      throw std::invalid_argument("sweeps must be at least 1, but is " + std::to_string(sweeps) +
+                                  ".");
+    }
     load_blas();
-    method_ = std::make_unique<Sdca>(problem, SdcaOptions{relaxation, sweeps});
+    method_ = std::make_unique<Sdca>(p, SdcaOptions{relaxation, sweeps});
   }
 
   void start(std::optional<Matrix> weights, const Vector& intercept, std::optional<Matrix> dual) {
-    if (weights) check_shape("weights", *weights, d_, outputs());
+    const Exclusive::Turn turn = exclusive_.take();
+    const auto any = [](double) { return true; };
+    if (weights) check_shape("weights", *weights, d(), outputs());
+    if (weights) check_values("weights", *weights, any, "finite");
     check_size("intercept has", length(intercept), "the number of outputs is", outputs());
-    if (dual) check_shape("dual", *dual, n_, classes_);
+    check_values("intercept", intercept, any, "finite");
+    if (dual) check_shape("dual", *dual, n(), classes());
+    if (dual) check_values("dual", *dual, any, "finite");
     nb::gil_scoped_release released;
+    started_ = false;
     method_->start(weights ? weights->data() : nullptr, intercept.data(),
                    dual ? dual->data() : nullptr);
+    started_ = true;
   }
 
   bool run(double target, int64_t sweeps) {
+    const Exclusive::Turn turn = take();
     nb::gil_scoped_release released;
-    return method_->run(target, sweeps, monitor_);
+    return method_->run(target, std::min(sweeps, kMostSweeps), monitor_);
   }
 
   nb::tuple point() {
-    auto W = std::make_unique<Zeros>(static_cast<std::size_t>(d_ * outputs()));
+    const Exclusive::Turn turn = take();
+    auto W = std::make_unique<Zeros>(static_cast<std::size_t>(d() * outputs()));
     const Pages<double> rows = method_->used_weights();
     const double* next = rows.data();
     for (const int32_t j : method_->used()) {
@@ -83,11 +80,12 @@ class SdcaRun {
       next += outputs();
     }
     auto Y = std::make_unique<Pages<double>>(method_->dual());
-    return nb::make_tuple(owned(std::move(W), d_, outputs()), intercept(),
-                          owned(std::move(Y), n_, classes_));
+    return nb::make_tuple(owned(std::move(W), d(), outputs()), intercept(),
+                          owned(std::move(Y), n(), classes()));
   }
 
   nb::tuple give_point() {
+    const Exclusive::Turn turn = take();
     const std::vector<int32_t>& used = method_->used();
     auto features = std::make_unique<std::vector<int32_t>>(used);
     auto weights = std::make_unique<Pages<double>>(method_->give_weights());
@@ -100,16 +98,18 @@ class SdcaRun {
       delete static_cast<std::vector<int32_t>*>(p);
     }));
     return nb::make_tuple(list, owned(std::move(weights), m, outputs()), intercept(),
-                          owned(std::move(Y), n_, classes_));
+                          owned(std::move(Y), n(), classes()));
   }
 
   nb::object give_mean_dual() {
+    const Exclusive::Turn turn = take();
     auto mean = std::make_unique<Pages<double>>(method_->give_mean_dual());
     if (mean->empty()) return nb::none();
-    return nb::cast(owned(std::move(mean), n_, classes_));
+    return nb::cast(owned(std::move(mean), n(), classes()));
   }
 
-  nb::dict values() const {
+  nb::dict values() {
+    const Exclusive::Turn turn = exclusive_.take();
     const SdcaValues& v = method_->values();
     nb::dict out;
     out["objective"] = v.objective;
@@ -129,19 +129,35 @@ class SdcaRun {
     return out;
   }
   int64_t sweeps() const { return method_->sweeps(); }
-  nb::object history() const { return monitor_.history(); }
+  nb::object history() {
+    const Exclusive::Turn turn = exclusive_.take();
+    return monitor_.history();
+  }
 
  private:
-  int64_t outputs() const { return arrays_.outputs(); }
+  // More than anybody waits for, and far from what a count of sweeps can hold.
+  static constexpr int64_t kMostSweeps = int64_t{1} << 40;
+
+  /// For calls that need a point to work on.
+  Exclusive::Turn take() {
+    if (!started_) throw std::runtime_error("Call start() on this Sdca first.");
+    return exclusive_.take();
+  }
+
+  int64_t n() const { return problem_.n(); }
+  int64_t d() const { return problem_.d(); }
+  int64_t classes() const { return problem_.classes(); }
+  int64_t outputs() const { return problem_.outputs(); }
   Output::Vector intercept() const {
     Output b(outputs());
     std::copy(method_->intercept().begin(), method_->intercept().end(), b.data());
     return b.vector();
   }
 
-  HingeArrays arrays_;
-  int64_t n_, d_, classes_;
+  const BoundHingeProblem& problem_;
   Monitor monitor_;
+  Exclusive exclusive_{"Sdca"};
+  bool started_ = false;
   std::unique_ptr<Sdca> method_;
 };
 
@@ -149,14 +165,9 @@ class SdcaRun {
 
 void bind_sdca(nb::module_& m) {
   nb::class_<SdcaRun>(m, "Sdca", "Dual coordinate ascent; see solvers.SDCA.")
-      .def(nb::init<const Design&, Integers, Vector, Matrix, std::optional<Vector>, bool,
-                    std::optional<Matrix>, const std::string&, double, Integers, int64_t, bool,
-                    Vector, double, int, nb::object>(),
-           nb::kw_only(), nb::arg("design"), nb::arg("y"), nb::arg("lam"), nb::arg("cost"),
-           nb::arg("margin_scale") = nb::none(), nb::arg("intercept"), nb::arg("tilt") = nb::none(),
-           nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"),
-           nb::arg("per_class"), nb::arg("omega"), nb::arg("relaxation"), nb::arg("sweeps"),
-           nb::arg("callback").none(), nb::keep_alive<1, 2>())
+      .def(nb::init<const BoundHingeProblem&, double, int, nb::object>(), nb::arg("problem"),
+           nb::kw_only(), nb::arg("relaxation"), nb::arg("sweeps"), nb::arg("callback").none(),
+           nb::keep_alive<1, 2>())
       .def("start", &SdcaRun::start, nb::arg("weights").none(), nb::arg("intercept"),
            nb::arg("dual").none(),
            "Set W (d, outputs), b and Y (n, K); None for W is 0, for Y a guess.")
@@ -168,9 +179,9 @@ void bind_sdca(nb::module_& m) {
       .def("give_mean_dual", &SdcaRun::give_mean_dual,
            "With l2 and sparse data the mean Y (n, K) whose W the point has; None otherwise.")
       .def("point", &SdcaRun::point, "Copies of W (d, outputs), b (outputs,) and Y (n, K).")
-      .def("values", &SdcaRun::values, "What the last look at the whole problem found.")
+      .def("values", &SdcaRun::values, "What the last evaluation of the whole problem found.")
       .def_prop_ro("sweeps", &SdcaRun::sweeps, "Sweeps over the samples so far.")
-      .def("history", &SdcaRun::history, "One entry per look.");
+      .def("history", &SdcaRun::history, "One entry per evaluation of the whole problem.");
 }
 
 }  // namespace sparsvm

@@ -12,7 +12,8 @@
 
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
-#include "bind/smooth_arguments.hpp"
+#include "bind/problems.hpp"
+#include "penalty/penalty_prox.hpp"
 #include "solvers/papers/bcd.hpp"
 #include "solvers/papers/fobos.hpp"
 #include "solvers/papers/smooth_first_order.hpp"
@@ -35,7 +36,7 @@ template <typename Method>
 class SmoothRun {
  public:
   void start(const Matrix& weights, const Vector& intercept) {
-    arguments_.check_start(weights, intercept);
+    problem_.check_start(weights, intercept);
     method_.start(weights.data(), intercept.data());
   }
 
@@ -47,35 +48,47 @@ class SmoothRun {
   }
 
   bool settled() const { return method_.settled(); }
-  nb::tuple last() const { return arguments_.point(method_.weights(), method_.intercept()); }
+  /// Copies of W (d, outputs) and b.
+  nb::tuple last() const {
+    const int64_t d = problem_.d(), outputs = problem_.outputs();
+    Output W(d * outputs), b(outputs);
+    std::copy(method_.weights().begin(), method_.weights().end(), W.data());
+    std::copy(method_.intercept().begin(), method_.intercept().end(), b.data());
+    return nb::make_tuple(W.matrix(d, outputs, false), b.vector());
+  }
 
  protected:
   template <typename... Options>
-  SmoothRun(const SmoothArguments& arguments, Options&&... options)
-      : arguments_(arguments),
-        method_(arguments.problem(), arguments.prox(), std::forward<Options>(options)...) {}
+  SmoothRun(const BoundSmoothProblem& problem, Options&&... options)
+      : problem_(problem), method_(problem.problem(), prox(problem.problem().penalty),
+                                   std::forward<Options>(options)...) {}
 
-  SmoothArguments arguments_;
+  BoundSmoothProblem problem_;
   Method method_;
+
+ private:
+  static PenaltyProx prox(const Penalty& p) {
+    return {p.kind, p.l1_ratio, p.d, p.outputs, p.groups, p.n_groups, p.per_class, p.omega};
+  }
 };
 
 class FirstOrderRun : public SmoothRun<FirstOrder> {
  public:
-  FirstOrderRun(const SmoothArguments& arguments, const std::string& method, bool line_search,
+  FirstOrderRun(const BoundSmoothProblem& problem, const std::string& method, bool line_search,
                 double L, double eta, int64_t memory, double sigma, double smallest, double largest)
-      : SmoothRun(arguments, FirstOrderOptions{first_order_method(method), line_search, L, eta,
-                                               memory, sigma, smallest, largest}) {}
+      : SmoothRun(problem, FirstOrderOptions{first_order_method(method), line_search, L, eta,
+                                             memory, sigma, smallest, largest}) {}
 
   double lipschitz() const { return method_.lipschitz(); }
 };
 
 class BcdRun : public SmoothRun<Bcd> {
  public:
-  BcdRun(const SmoothArguments& arguments, bool line_search, bool randomised, double sigma,
+  BcdRun(const BoundSmoothProblem& problem, bool line_search, bool randomised, double sigma,
          double omega, double epsilon, bool largest_violation, bool row_norms, bool shrinking,
          std::uint64_t seed)
-      : SmoothRun(arguments, BcdOptions{line_search, randomised, sigma, omega, epsilon,
-                                        largest_violation, row_norms, shrinking, seed}) {}
+      : SmoothRun(problem, BcdOptions{line_search, randomised, sigma, omega, epsilon,
+                                      largest_violation, row_norms, shrinking, seed}) {}
 
   nb::object constants() const { return to_numpy(method_.constants()); }
   int64_t active_blocks() const { return method_.active_blocks(); }
@@ -96,9 +109,9 @@ class BcdRun : public SmoothRun<Bcd> {
 
 class FobosRun : public SmoothRun<Fobos> {
  public:
-  FobosRun(const SmoothArguments& arguments, Input<int64_t, 1> samples, double eta0, bool lazy,
+  FobosRun(const BoundSmoothProblem& problem, Input<int64_t, 1> samples, double eta0, bool lazy,
            std::uint64_t seed)
-      : SmoothRun(arguments, FobosOptions{eta0, lazy, seed}, checked(arguments, samples)) {}
+      : SmoothRun(problem, FobosOptions{eta0, lazy, seed}, checked(problem, samples)) {}
 
   int64_t run(int64_t passes, double) {
     Monitor monitor{nb::none()};
@@ -112,16 +125,16 @@ class FobosRun : public SmoothRun<Fobos> {
     const nb::tuple point = SmoothRun::last();
     if (!method_.hinge()) return point;
     const std::vector<double> mean = method_.dual();
-    const int64_t n = arguments_.problem().n(), K = arguments_.problem().loss.classes;
+    const int64_t n = problem_.n(), K = problem_.classes();
     Output dual(n * K);
     std::copy(mean.begin(), mean.end(), dual.data());
     return nb::make_tuple(point[0], point[1], dual.matrix(n, K, false));
   }
 
  private:
-  static std::vector<int64_t> checked(const SmoothArguments& arguments,
+  static std::vector<int64_t> checked(const BoundSmoothProblem& problem,
                                       const Input<int64_t, 1>& samples) {
-    const int64_t n = arguments.problem().n();
+    const int64_t n = problem.n();
     std::vector<int64_t> list(samples.data(), samples.data() + length(samples));
     if (list.empty()) throw std::invalid_argument("samples must not be empty.");
     for (const int64_t i : list) {
@@ -133,59 +146,12 @@ class FobosRun : public SmoothRun<Fobos> {
   }
 };
 
-/// Loss, derivative and curvature of every sample at the outputs S (n, outputs).
-nb::tuple loss_rows(const SmoothArguments& arguments, const Matrix& S) {
-  const SmoothProblem& problem = arguments.problem();
-  const int64_t n = problem.n(), K = problem.outputs();
-  check_shape("S", S, n, K);
-  Output value(n), slopes(n * K), curvatures(n * K);
-  {
-    nb::gil_scoped_release released;
-    for (int64_t i = 0; i < n; ++i) {
-      value.data()[i] = problem.loss.curvatures(i, S.data() + i * K, slopes.data() + i * K,
-                                                curvatures.data() + i * K);
-    }
-  }
-  return nb::make_tuple(value.vector(), slopes.matrix(n, K, false), curvatures.matrix(n, K, false));
-}
-
-double penalty_value(const SmoothArguments& arguments, const Matrix& W) {
-  check_shape("W", W, arguments.problem().d(), arguments.problem().outputs());
-  const PenaltyProx prox = arguments.prox();
-  return prox.value(W.data(), 0, prox.parts());
-}
-
-double curvature_bound(const SmoothArguments& arguments) {
-  return arguments.problem().loss.curvature_bound();
-}
-
-double largest_curvature(const SmoothArguments& arguments) {
-  return arguments.problem().loss.largest_curvature();
-}
-
 }  // namespace
 
 void bind_smooth(nb::module_& m) {
-  nb::class_<SmoothArguments>(m, "SmoothProblem",
-                              "What the reference solvers of smooth losses are to solve.")
-      .def(nb::init<const Design&, const std::string&, Integers, Vector, Matrix,
-                    std::optional<Vector>, double, bool, std::optional<Matrix>, const std::string&,
-                    double, Integers, int64_t, bool, Vector>(),
-           nb::kw_only(), nb::arg("design"), nb::arg("loss"), nb::arg("y"), nb::arg("mass"),
-           nb::arg("cost"), nb::arg("margin_scale") = nb::none(), nb::arg("alpha"),
-           nb::arg("intercept"), nb::arg("tilt") = nb::none(), nb::arg("kind"), nb::arg("l1_ratio"),
-           nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"),
-           nb::keep_alive<1, 2>())
-      .def("loss_rows", &loss_rows, nb::arg("S"),
-           "Loss (n,), derivative and diagonal curvature (n, outputs) at the outputs S.")
-      .def("penalty", &penalty_value, nb::arg("W"), "The penalty at W (d, outputs).")
-      .def_prop_ro("curvature_bound", &curvature_bound,
-                   "The factor of sum_i p_i |x_i|^2 in the Lipschitz constants of the paper.")
-      .def_prop_ro("largest_curvature", &largest_curvature,
-                   "The largest curvature of a sample's loss in its outputs.");
   nb::class_<FirstOrderRun>(m, "FirstOrder",
                             "Forward-backward, FISTA and SpaRSA; see solvers.FISTA.")
-      .def(nb::init<const SmoothArguments&, const std::string&, bool, double, double, int64_t,
+      .def(nb::init<const BoundSmoothProblem&, const std::string&, bool, double, double, int64_t,
                     double, double, double>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("method"), nb::arg("line_search"),
            nb::arg("L"), nb::arg("eta") = 2.0, nb::arg("memory") = 0, nb::arg("sigma") = 0.0,
@@ -200,7 +166,7 @@ void bind_smooth(nb::module_& m) {
       .def_prop_ro("lipschitz", &FirstOrderRun::lipschitz, "The reciprocal of the present step.")
       .def("last", &FirstOrderRun::last, "Copies of W (d, outputs) and b (outputs,).");
   nb::class_<BcdRun>(m, "Bcd", "Block coordinate descent; see solvers.BCD.")
-      .def(nb::init<const SmoothArguments&, bool, bool, double, double, double, bool, bool, bool,
+      .def(nb::init<const BoundSmoothProblem&, bool, bool, double, double, double, bool, bool, bool,
                     std::uint64_t>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("line_search"), nb::arg("randomised"),
            nb::arg("sigma"), nb::arg("omega"), nb::arg("epsilon"), nb::arg("largest_violation"),
@@ -221,7 +187,7 @@ void bind_smooth(nb::module_& m) {
            "Partial gradient and generalised second derivatives of a block, flat.")
       .def("last", &BcdRun::last, "Copies of W (d, outputs) and b (outputs,).");
   nb::class_<FobosRun>(m, "Fobos", "Stochastic forward-backward splitting; see solvers.FOBOS.")
-      .def(nb::init<const SmoothArguments&, Input<int64_t, 1>, double, bool, std::uint64_t>(),
+      .def(nb::init<const BoundSmoothProblem&, Input<int64_t, 1>, double, bool, std::uint64_t>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("samples"), nb::arg("eta0"), nb::arg("lazy"),
            nb::arg("seed"), nb::keep_alive<1, 2>())
       .def("start", &FobosRun::start, nb::arg("weights"), nb::arg("intercept"),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "bind/module.hpp"
@@ -21,6 +22,58 @@ constexpr double kLeastPart = 1e-100;
 constexpr auto any = [](double) { return true; };
 constexpr auto positive = [](double v) { return v > 0.0; };
 constexpr auto nonnegative = [](double v) { return v >= 0.0; };
+
+/// Throws unless what every problem has of its samples fits the design.
+void check_samples(const Design& design, const Integers& y, const Vector& mass, const Matrix& cost,
+                   const std::optional<Vector>& margin_scale, const std::optional<Matrix>& tilt,
+                   double alpha) {
+  const int64_t n = design.n(), K = rows(cost);
+  if (n < 1 || K < 2) {
+    throw std::invalid_argument("A problem needs at least one sample and two classes; found " +
+                                std::to_string(n) + " samples and " + std::to_string(K) +
+                                " classes.");
+  }
+  check_shape("cost", cost, K, K);
+  check_size("y has", length(y), "the design's number of samples is", n);
+  check_size("mass has", length(mass), "the design's number of samples is", n);
+  if (margin_scale) {
+    check_size("margin_scale has", length(*margin_scale), "the design's number of samples is", n);
+    check_values("margin_scale", *margin_scale, nonnegative, "finite and not negative");
+  }
+  if (tilt) {
+    check_shape("tilt", *tilt, design.d(), K == 2 ? 1 : K);
+    check_values("tilt", *tilt, any, "finite");
+  }
+  check_numbers("y", y, K);
+  check_values("mass", mass, positive, "positive and finite");
+  if (!(alpha > 0.0) || !std::isfinite(alpha)) {
+    throw std::invalid_argument("alpha = " + std::to_string(alpha) +
+                                " must be positive and finite.");
+  }
+}
+
+/// Loss, derivative and curvature of every sample at the outputs S (n, outputs).
+nb::tuple loss_rows(const BoundSmoothProblem& bound, const Matrix& S) {
+  const SmoothProblem& problem = bound.problem();
+  const int64_t n = problem.n(), K = problem.outputs();
+  check_shape("S", S, n, K);
+  Output value(n), slopes(n * K), curvatures(n * K);
+  {
+    nb::gil_scoped_release released;
+    for (int64_t i = 0; i < n; ++i) {
+      value.data()[i] = problem.loss.curvatures(i, S.data() + i * K, slopes.data() + i * K,
+                                                curvatures.data() + i * K);
+    }
+  }
+  return nb::make_tuple(value.vector(), slopes.matrix(n, K, false), curvatures.matrix(n, K, false));
+}
+
+double penalty_at(const BoundSmoothProblem& bound, const Matrix& W) {
+  check_shape("W", W, bound.d(), bound.outputs());
+  std::vector<int32_t> features(static_cast<std::size_t>(bound.d()));
+  std::iota(features.begin(), features.end(), 0);
+  return penalty_sum(bound.problem().penalty, features, W.data());
+}
 
 }  // namespace
 
@@ -40,8 +93,8 @@ void PenaltyArrays::check(int64_t d) const {
 }
 
 Penalty PenaltyArrays::view(int64_t d, int64_t outputs) const {
-  return {penalty_kind(kind), l1_ratio,     groups.data(), n_groups,
-          per_class,          omega.data(), d,             outputs};
+  return {penalty_kind(kind), l1_ratio, groups.data(), n_groups, per_class,
+          omega.data(),       d,        outputs};
 }
 
 BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector mass, Matrix cost,
@@ -52,34 +105,15 @@ BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector ma
                                      int64_t n_groups, bool per_class, Vector omega)
     : y_(y), mass_(mass), cost_(cost), margin_scale_(margin_scale), margins_(margins), tilt_(tilt),
       penalty_{kind, l1_ratio, groups, n_groups, per_class, omega} {
+  check_samples(design, y_, mass_, cost_, margin_scale_, tilt_, alpha);
   const int64_t n = design.n(), d = design.d(), K = rows(cost), outputs = K == 2 ? 1 : K;
-  if (n < 1 || K < 2) {
-    throw std::invalid_argument(
-        "A problem needs at least one sample and two classes; found " + std::to_string(n) +
-        " samples and " + std::to_string(K) + " classes.");
-  }
-  check_shape("cost", cost, K, K);
-  check_size("y has", length(y), "the design's number of samples is", n);
-  check_size("mass has", length(mass), "the design's number of samples is", n);
-  if (margin_scale) {
-    check_size("margin_scale has", length(*margin_scale), "the design's number of samples is", n);
-    check_values("margin_scale", *margin_scale, nonnegative, "finite and not negative");
-  }
+  check_values("cost", cost, any, "finite");
   if (margins) {
     check_shape("margins", *margins, n, K);
     check_values("margins", *margins, any, "finite");
   }
-  if (tilt) {
-    check_shape("tilt", *tilt, d, outputs);
-    check_values("tilt", *tilt, any, "finite");
-  }
-  check_numbers("y", y, K);
-  check_values("mass", mass, positive, "positive and finite");
-  check_values("cost", cost, any, "finite");
-  if (!(alpha > 0.0) || !std::isfinite(alpha) || !std::isfinite(offset)) {
-    throw std::invalid_argument("alpha = " + std::to_string(alpha) +
-                                " must be positive and finite, and offset = " +
-                                std::to_string(offset) + " finite.");
+  if (!std::isfinite(offset)) {
+    throw std::invalid_argument("offset = " + std::to_string(offset) + " must be finite.");
   }
   penalty_.check(d);
   lambda_.resize(static_cast<std::size_t>(n));
@@ -111,6 +145,34 @@ void BoundHingeProblem::check_start(const Matrix& weights, const Vector& interce
   check_shape("dual", dual, n(), classes());
 }
 
+BoundSmoothProblem::BoundSmoothProblem(const Design& design, const std::string& loss, Integers y,
+                                       Vector mass, Matrix cost, std::optional<Vector> margin_scale,
+                                       double alpha, bool intercept, std::optional<Matrix> tilt,
+                                       const std::string& kind, double l1_ratio, Integers groups,
+                                       int64_t n_groups, bool per_class, Vector omega)
+    : y_(y), mass_(mass), cost_(cost), margin_scale_(margin_scale), tilt_(tilt),
+      penalty_{kind, l1_ratio, groups, n_groups, per_class, omega} {
+  check_samples(design, y_, mass_, cost_, margin_scale_, tilt_, alpha);
+  check_values("cost", cost_, nonnegative, "finite and not negative");
+  penalty_.check(design.d());
+  problem_.design = &design;
+  problem_.loss = {loss_kind(loss),
+                   y_.data(),
+                   mass_.data(),
+                   cost_.data(),
+                   margin_scale_ ? margin_scale_->data() : nullptr,
+                   rows(cost)};
+  problem_.alpha = alpha;
+  problem_.intercept = intercept;
+  problem_.tilt = tilt_ ? tilt_->data() : nullptr;
+  problem_.penalty = penalty_.view(design.d(), problem_.outputs());
+}
+
+void BoundSmoothProblem::check_start(const Matrix& weights, const Vector& intercept) const {
+  check_shape("weights", weights, d(), outputs());
+  check_size("intercept has", length(intercept), "the number of outputs is", outputs());
+}
+
 void bind_problems(nb::module_& m) {
   nb::class_<BoundHingeProblem>(m, "HingeProblem",
                                 "A hinge problem with its arrays, checked; see "
@@ -124,6 +186,25 @@ void bind_problems(nb::module_& m) {
            nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("offset"), nb::arg("kind"),
            nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"),
            nb::arg("omega"), nb::keep_alive<1, 2>());
+  nb::class_<BoundSmoothProblem>(m, "SmoothProblem",
+                                 "A problem of a smooth loss (or the hinge, for subgradients) with "
+                                 "its arrays, checked; weights and tilt are feature-major.")
+      .def(nb::init<const Design&, const std::string&, Integers, Vector, Matrix,
+                    std::optional<Vector>, double, bool, std::optional<Matrix>, const std::string&,
+                    double, Integers, int64_t, bool, Vector>(),
+           nb::kw_only(), nb::arg("design"), nb::arg("loss"), nb::arg("y"), nb::arg("mass"),
+           nb::arg("cost"), nb::arg("margin_scale").none(), nb::arg("alpha"), nb::arg("intercept"),
+           nb::arg("tilt").none(), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"),
+           nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::keep_alive<1, 2>())
+      .def("loss_rows", &loss_rows, nb::arg("S"),
+           "Loss (n,), derivative and diagonal curvature (n, outputs) at the outputs S.")
+      .def("penalty", &penalty_at, nb::arg("W"), "The penalty at W (d, outputs).")
+      .def_prop_ro("curvature_bound",
+                   [](const BoundSmoothProblem& b) { return b.problem().loss.curvature_bound(); },
+                   "The factor of sum_i p_i |x_i|^2 in the Lipschitz constants of the paper.")
+      .def_prop_ro("largest_curvature", [](const BoundSmoothProblem& b) {
+    return b.problem().loss.largest_curvature();
+  }, "The largest curvature of a sample's loss in its outputs.");
 }
 
 }  // namespace sparsvm

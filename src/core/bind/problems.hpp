@@ -10,6 +10,7 @@
 
 #include "bind/arrays.hpp"
 #include "problem/hinge_problem.hpp"
+#include "problem/smooth_problem.hpp"
 
 namespace sparsvm {
 
@@ -39,6 +40,8 @@ class BoundHingeProblem {
                     bool intercept, std::optional<Matrix> tilt, double offset,
                     const std::string& kind, double l1_ratio, Integers groups, int64_t n_groups,
                     bool per_class, Vector omega);
+  BoundHingeProblem(const BoundHingeProblem&) = delete;
+  BoundHingeProblem& operator=(const BoundHingeProblem&) = delete;
 
   const HingeProblem& problem() const { return problem_; }
   int64_t n() const { return problem_.n(); }
@@ -58,6 +61,33 @@ class BoundHingeProblem {
   PenaltyArrays penalty_;
   std::vector<double> lambda_;
   HingeProblem problem_{};
+};
+
+/// A SmoothProblem with the arrays it points into.
+class BoundSmoothProblem {
+ public:
+  BoundSmoothProblem(const Design& design, const std::string& loss, Integers y, Vector mass,
+                     Matrix cost, std::optional<Vector> margin_scale, double alpha, bool intercept,
+                     std::optional<Matrix> tilt, const std::string& kind, double l1_ratio,
+                     Integers groups, int64_t n_groups, bool per_class, Vector omega);
+
+  const SmoothProblem& problem() const { return problem_; }
+  int64_t n() const { return problem_.n(); }
+  int64_t d() const { return problem_.d(); }
+  int64_t classes() const { return problem_.loss.classes; }
+  int64_t outputs() const { return problem_.outputs(); }
+
+  /// Throws unless W (d, outputs) and b (outputs,) have the problem's shapes.
+  void check_start(const Matrix& weights, const Vector& intercept) const;
+
+ private:
+  Integers y_;
+  Vector mass_;
+  Matrix cost_;
+  std::optional<Vector> margin_scale_;
+  std::optional<Matrix> tilt_;
+  PenaltyArrays penalty_;
+  SmoothProblem problem_{};
 };
 
 }  // namespace sparsvm

@@ -75,10 +75,10 @@ SPARSVM_CLONED static void add_column(const ColumnView& c, int width, const doub
 }
 
 /// move() for any width, at once where that is possible.
-template <RowLoss loss, int P, typename X>
+template <LossKind loss, int P, typename X>
 SPARSVM_INLINE void move_column(const RowData& data, const X* x, const ColumnView& c,
                                 const double* step, double* T, double* D, double* out) {
-  if constexpr (loss != RowLoss::logistic && P > 1) {
+  if constexpr (loss != LossKind::logistic && P > 1) {
     row_kernels::move_at_once<loss, P>(data, x, c.rows, c.count, step, T, D, out);
   } else {
     row_kernels::move<loss, P>(data, x, c.rows, c.count, step, T, D, out);
@@ -92,25 +92,25 @@ SPARSVM_INLINE void move_column(const RowData& data, const X* x, const ColumnVie
     const auto* d = static_cast<const double*>(c.values);                                       \
     SPARSVM_WIDTHS(data.width, SPARSVM_CALL)                                                    \
   }
-#define SPARSVM_CALL(P)                                            \
-  if (c.single)                                                    \
-    move_column<RowLoss::squared, P>(data, f, c, step, T, D, out); \
-  else                                                             \
-    move_column<RowLoss::squared, P>(data, d, c, step, T, D, out)
+#define SPARSVM_CALL(P)                                                   \
+  if (c.single)                                                           \
+    move_column<LossKind::squared_hinge, P>(data, f, c, step, T, D, out); \
+  else                                                                    \
+    move_column<LossKind::squared_hinge, P>(data, d, c, step, T, D, out)
 SPARSVM_MOVE(move_squared, squared)
 #undef SPARSVM_CALL
-#define SPARSVM_CALL(P)                                             \
-  if (c.single)                                                     \
-    move_column<RowLoss::logistic, P>(data, f, c, step, T, D, out); \
-  else                                                              \
-    move_column<RowLoss::logistic, P>(data, d, c, step, T, D, out)
+#define SPARSVM_CALL(P)                                              \
+  if (c.single)                                                      \
+    move_column<LossKind::logistic, P>(data, f, c, step, T, D, out); \
+  else                                                               \
+    move_column<LossKind::logistic, P>(data, d, c, step, T, D, out)
 SPARSVM_MOVE(move_logistic, logistic)
 #undef SPARSVM_CALL
-#define SPARSVM_CALL(P)                                                \
-  if (c.single)                                                        \
-    move_column<RowLoss::one_vs_rest, P>(data, f, c, step, T, D, out); \
-  else                                                                 \
-    move_column<RowLoss::one_vs_rest, P>(data, d, c, step, T, D, out)
+#define SPARSVM_CALL(P)                                                       \
+  if (c.single)                                                               \
+    move_column<LossKind::ovr_squared_hinge, P>(data, f, c, step, T, D, out); \
+  else                                                                        \
+    move_column<LossKind::ovr_squared_hinge, P>(data, d, c, step, T, D, out)
 SPARSVM_MOVE(move_one_vs_rest, one_vs_rest)
 #undef SPARSVM_CALL
 #undef SPARSVM_MOVE
@@ -123,15 +123,15 @@ SPARSVM_CLONED static void all_slopes(const RowData& data, std::int64_t n, doubl
     const int y = data.y[i];
     const double p = data.mass[i];
     if (width == 1) {
-      *d = data.loss == RowLoss::logistic
-               ? row_kernels::slope<RowLoss::logistic>(*t, y, p, data.margin[i])
-               : row_kernels::slope<RowLoss::squared>(*t, y, p, data.margin[i]);
-    } else if (data.loss == RowLoss::logistic) {
-      row_kernels::slopes<RowLoss::logistic, 0>(t, d, width, y, p);
-    } else if (data.loss == RowLoss::squared) {
-      row_kernels::slopes<RowLoss::squared, 0>(t, d, width, y, p);
+      *d = data.loss == LossKind::logistic
+               ? row_kernels::slope<LossKind::logistic>(*t, y, p, data.margin[i])
+               : row_kernels::slope<LossKind::squared_hinge>(*t, y, p, data.margin[i]);
+    } else if (data.loss == LossKind::logistic) {
+      row_kernels::slopes<LossKind::logistic, 0>(t, d, width, y, p);
+    } else if (data.loss == LossKind::squared_hinge) {
+      row_kernels::slopes<LossKind::squared_hinge, 0>(t, d, width, y, p);
     } else {
-      row_kernels::slopes<RowLoss::one_vs_rest, 0>(t, d, width, y, p);
+      row_kernels::slopes<LossKind::ovr_squared_hinge, 0>(t, d, width, y, p);
     }
   }
 }
@@ -147,12 +147,12 @@ SPARSVM_CLONED static double mean_loss(const RowData& data, std::int64_t n, cons
     double loss = 0.0;
     if (width == 1) {
       loss = row_kernels::value_of_one(data.loss, u ? *a + t * *u : *a, y, data.margin[i]);
-    } else if (data.loss == RowLoss::logistic) {
-      loss = row_kernels::value<RowLoss::logistic>(a, u, t, width, y, work);
-    } else if (data.loss == RowLoss::squared) {
-      loss = row_kernels::value<RowLoss::squared>(a, u, t, width, y, work);
+    } else if (data.loss == LossKind::logistic) {
+      loss = row_kernels::value<LossKind::logistic>(a, u, t, width, y, work);
+    } else if (data.loss == LossKind::squared_hinge) {
+      loss = row_kernels::value<LossKind::squared_hinge>(a, u, t, width, y, work);
     } else {
-      loss = row_kernels::value<RowLoss::one_vs_rest>(a, u, t, width, y, work);
+      loss = row_kernels::value<LossKind::ovr_squared_hinge>(a, u, t, width, y, work);
     }
     total += data.mass[i] * loss;
   }

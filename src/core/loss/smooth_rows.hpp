@@ -16,15 +16,14 @@
 #include <vector>
 
 #include "design/design.hpp"
+#include "loss/smooth_loss.hpp"
 #include "support/simd.hpp"
 
 namespace sparsvm {
 
-enum class RowLoss : int { squared, logistic, one_vs_rest };
-
 /// What one row of a loss is made of; for one output sign and margin, else the true class.
 struct RowData {
-  RowLoss loss;
+  LossKind loss;
   int width;
   const std::int32_t* y;
   const double* mass;
@@ -45,10 +44,10 @@ SPARSVM_INLINE void expect(const T* rows, const std::int32_t* at, std::int64_t e
 }
 
 /// The row's D from its T.
-template <RowLoss loss, int P>
+template <LossKind loss, int P>
 SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) {
   const int packs = (P > 0 ? P : width) / 4;
-  if constexpr (loss == RowLoss::squared) {
+  if constexpr (loss == LossKind::squared_hinge) {
     const double own = T[y], twice = 2.0 * mass;
     Pack sum = {};
     for (int k = 0; k < packs; ++k) {
@@ -59,7 +58,7 @@ SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) 
       sum += h;
     }
     D[y] = -sum_of(sum);
-  } else if constexpr (loss == RowLoss::one_vs_rest) {
+  } else if constexpr (loss == LossKind::ovr_squared_hinge) {
     const double twice = 2.0 * mass, own = 1.0 - T[y];
     for (int k = 0; k < packs; ++k) {
       Pack h = SPARSVM_LOAD(T + 4 * k) + 1.0;
@@ -91,10 +90,10 @@ SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) 
 }
 
 /// One output: the loss of z = margin - t s with t = +1 for class 1 and -1 for class 0.
-template <RowLoss loss>
+template <LossKind loss>
 SPARSVM_INLINE double slope(double s, int y, double mass, double margin) {
   const double t = y == 1 ? 1.0 : -1.0, z = margin - t * s;
-  if constexpr (loss == RowLoss::logistic) return -t * mass / (1.0 + std::exp(-z));
+  if constexpr (loss == LossKind::logistic) return -t * mass / (1.0 + std::exp(-z));
   return z > 0.0 ? -2.0 * t * mass * z : 0.0;
 }
 
@@ -159,7 +158,7 @@ SPARSVM_INLINE void curvature(const X* x, const std::int32_t* at, std::int64_t c
 }
 
 /// T += x_e step on the rows of a feature, D with it, and the partial gradient that results.
-template <RowLoss loss, int P, typename X>
+template <LossKind loss, int P, typename X>
 SPARSVM_INLINE void move(const RowData& data, const X* x, const std::int32_t* at,
                          std::int64_t count, const double* step, double* T, double* D,
                          double* out) {
@@ -190,11 +189,11 @@ SPARSVM_INLINE void move(const RowData& data, const X* x, const std::int32_t* at
 
 /// The same for the squared losses in one pass. The entry of the true class differs from what the
 /// packs hold there; its share of the gradient is summed apart.
-template <RowLoss loss, int P, typename X>
+template <LossKind loss, int P, typename X>
 SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const std::int32_t* at,
                                  std::int64_t count, const double* step, double* T, double* D,
                                  double* out) {
-  static_assert(loss != RowLoss::logistic && P > 1);
+  static_assert(loss != LossKind::logistic && P > 1);
   Pack sum[P / 4] = {};
   double apart[P] = {};
   for (std::int64_t e = 0; e < count; ++e) {
@@ -205,7 +204,7 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const std::int
     const double value = static_cast<double>(x[e]), twice = 2.0 * data.mass[i];
     double *row = T + i * P, *slope = D + i * P;
     const double own = row[y] + value * step[y];
-    const double shift = loss == RowLoss::squared ? -own : 1.0;
+    const double shift = loss == LossKind::squared_hinge ? -own : 1.0;
     Pack total = {};
     for (int k = 0; k < P / 4; ++k) {
       Pack h = SPARSVM_LOAD(row + 4 * k) + value * SPARSVM_LOAD(step + 4 * k);
@@ -215,9 +214,9 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const std::int
       h *= twice;
       SPARSVM_STORE(slope + 4 * k, h);
       sum[k] += value * h;
-      if constexpr (loss == RowLoss::squared) total += h;
+      if constexpr (loss == LossKind::squared_hinge) total += h;
     }
-    if constexpr (loss == RowLoss::squared) {
+    if constexpr (loss == LossKind::squared_hinge) {
       slope[y] = -sum_of(total);
       apart[y] += value * slope[y];
     } else {
@@ -231,13 +230,13 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const std::int
 }
 
 /// The loss of one row at T + t U (U may be null), without its mass.
-template <RowLoss loss>
+template <LossKind loss>
 SPARSVM_INLINE double value(const double* T, const double* U, double t, int width, int y,
                             double* work) {
   for (int k = 0; k < width; ++k) work[k] = U ? T[k] + t * U[k] : T[k];
   const double own = work[y];
   double sum = 0.0;
-  if constexpr (loss == RowLoss::logistic) {
+  if constexpr (loss == LossKind::logistic) {
     double largest = own;
     for (int k = 0; k < width; ++k) largest = work[k] > largest ? work[k] : largest;
     for (int k = 0; k < width; k += 4) {
@@ -250,7 +249,7 @@ SPARSVM_INLINE double value(const double* T, const double* U, double t, int widt
     for (int k = 0; k < width; ++k) sum += work[k];
     if (largest == own) return std::log1p(sum);
     return std::log(mine + sum) + (largest - own);
-  } else if constexpr (loss == RowLoss::squared) {
+  } else if constexpr (loss == LossKind::squared_hinge) {
     for (int k = 0; k < width; ++k) {
       const double h = work[k] > own ? work[k] - own : 0.0;
       sum += h * h;
@@ -266,9 +265,9 @@ SPARSVM_INLINE double value(const double* T, const double* U, double t, int widt
   }
 }
 
-inline double value_of_one(RowLoss loss, double s, int y, double margin) {
+inline double value_of_one(LossKind loss, double s, int y, double margin) {
   const double z = y == 1 ? margin - s : margin + s;
-  if (loss != RowLoss::logistic) return z > 0.0 ? z * z : 0.0;
+  if (loss != LossKind::logistic) return z > 0.0 ? z * z : 0.0;
   return z > 0.0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
 }
 

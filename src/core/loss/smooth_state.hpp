@@ -12,25 +12,23 @@ namespace sparsvm {
 
 class SmoothRows {
  public:
-  // cost: K x K, row = true class; margin_scale: n factors or null. The one-vs-rest loss has unit
-  // margins whatever they are.
-  SmoothRows(RowLoss kind, std::int64_t samples, int classes, const std::int32_t* y,
-             const double* mass, const double* cost, const double* margin_scale)
-      : n(samples), K(classes), outputs(K == 2 ? 1 : K),
+  SmoothRows(const LossRows& loss, std::int64_t samples)
+      : n(samples), K(static_cast<int>(loss.classes)), outputs(static_cast<int>(loss.outputs())),
         width(outputs == 1 ? 1 : (outputs + 3) / 4 * 4),
-        stride(outputs == 1 ? 1 : (outputs + 7) / 8 * 8), loss_(kind), y_(y), mass_(mass),
-        cost_(cost), margin_scale_(margin_scale), row_(static_cast<std::size_t>(width)) {
+        stride(outputs == 1 ? 1 : (outputs + 7) / 8 * 8), loss_(loss.kind), y_(loss.y),
+        mass_(loss.mass), cost_(loss.cost), margin_scale_(loss.margin_scale),
+        row_(static_cast<std::size_t>(width)) {
     const auto cells = static_cast<std::size_t>(n) * static_cast<std::size_t>(width);
     T.resize(cells);
     D.assign(cells, 0.0);
     U.resize(cells);
     C.assign(static_cast<std::size_t>(n) * static_cast<std::size_t>(stride), 0.0F);
-    if (kind == RowLoss::logistic && outputs > 1) Q.assign(C.size(), 0.0F);
+    if (loss_ == LossKind::logistic && outputs > 1) Q.assign(C.size(), 0.0F);
     if (outputs == 1) {
       margin_.resize(static_cast<std::size_t>(n));
-      for (std::int64_t i = 0; i < n; ++i) margin_[at(i)] = margin(i, 1 - y[i]);
+      for (std::int64_t i = 0; i < n; ++i) margin_[at(i)] = margin(i, 1 - y_[i]);
     }
-    data_ = {kind, width, y, mass, margin_.data()};
+    data_ = {loss_, width, y_, mass_, margin_.data()};
   }
   SmoothRows(const SmoothRows&) = delete;
   SmoothRows& operator=(const SmoothRows&) = delete;
@@ -41,7 +39,7 @@ class SmoothRows {
   std::vector<float> C, Q;
   std::vector<std::int32_t> active;  // samples with curvature, as of refresh_curvature
 
-  RowLoss loss() const { return loss_; }
+  LossKind loss() const { return loss_; }
   const RowData& data() const { return data_; }
 
   /// T at weights zero and intercept b.
@@ -50,7 +48,7 @@ class SmoothRows {
       double* t = T.data() + i * width;
       std::fill(t, t + width, -1e300);  // the padding never has a slope
       for (int k = 0; k < outputs; ++k) {
-        const bool shifted = outputs > 1 && loss_ != RowLoss::one_vs_rest;
+        const bool shifted = outputs > 1 && loss_ != LossKind::ovr_squared_hinge;
         t[k] = b[k] + (shifted ? margin(i, k) : 0.0);
       }
     }
@@ -60,8 +58,9 @@ class SmoothRows {
 
   void move(const ColumnView& column, const double* step, double* gradient) {
     switch (loss_) {
-      case RowLoss::squared: return move_squared(data_, column, step, T.data(), D.data(), gradient);
-      case RowLoss::logistic:
+      case LossKind::squared_hinge:
+        return move_squared(data_, column, step, T.data(), D.data(), gradient);
+      case LossKind::logistic:
         return move_logistic(data_, column, step, T.data(), D.data(), gradient);
       default: return move_one_vs_rest(data_, column, step, T.data(), D.data(), gradient);
     }
@@ -84,7 +83,7 @@ class SmoothRows {
       float* c = C.data() + i * stride;
       const double p = mass_[i];
       double total = 0.0;
-      if (loss_ == RowLoss::logistic) {
+      if (loss_ == LossKind::logistic) {
         for (int k = 0; k < outputs; ++k) {
           const bool own = outputs > 1 && k == y_[i];
           const double q = own ? 1.0 + d[k] / p : std::fabs(d[k]) / p;
@@ -98,7 +97,7 @@ class SmoothRows {
           total += c[k];
         }
         // The true class takes part in every active pair.
-        if (outputs > 1 && loss_ == RowLoss::squared && total > 0.0) {
+        if (outputs > 1 && loss_ == LossKind::squared_hinge && total > 0.0) {
           c[y_[i]] = static_cast<float>(total - static_cast<double>(c[y_[i]]));
         }
       }
@@ -111,7 +110,7 @@ class SmoothRows {
   double dual_gain() const {
     double gain = 0.0;
     for_each_flow([&](std::int64_t i, int k, double flow) {
-      gain += flow * (loss_ == RowLoss::one_vs_rest && outputs > 1 ? 1.0 : margin(i, k));
+      gain += flow * (loss_ == LossKind::ovr_squared_hinge && outputs > 1 ? 1.0 : margin(i, k));
     });
     return gain;
   }
@@ -142,7 +141,7 @@ class SmoothRows {
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   double margin(std::int64_t i, int k) const {
-    if (loss_ == RowLoss::one_vs_rest) return 1.0;
+    if (loss_ == LossKind::ovr_squared_hinge) return 1.0;
     return cost_[y_[i] * K + k] * (margin_scale_ ? margin_scale_[i] : 1.0);
   }
 
@@ -153,13 +152,13 @@ class SmoothRows {
     for (std::int64_t i = 0; i < n; ++i) {
       const double* d = D.data() + i * width;
       for (int k = 0; k < outputs; ++k) {
-        if (outputs > 1 && loss_ != RowLoss::one_vs_rest && k == y_[i]) continue;
+        if (outputs > 1 && loss_ != LossKind::ovr_squared_hinge && k == y_[i]) continue;
         visit(i, outputs == 1 ? 1 - y_[i] : k, std::fabs(d[k]));
       }
     }
   }
 
-  RowLoss loss_;
+  LossKind loss_;
   const std::int32_t* y_;
   const double* mass_;
   const double* cost_;

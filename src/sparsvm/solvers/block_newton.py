@@ -15,7 +15,7 @@ from sparsvm.losses import SmoothLoss
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.run.native import undivided_arguments
+from sparsvm.solvers.run.native import smooth_problem
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
@@ -85,11 +85,11 @@ class BlockNewton(Solver):
         weights, intercept = _point(problem, start)
         # Whether to come from larger alphas: far below them, where a run stalled without.
         cold, insist, insisted = start is None and best is None, False, False
+        native = smooth_problem(problem)
         with blas_threads(control.n_jobs or 1):
             while True:
                 raw = _core.block_newton(
-                    **undivided_arguments(problem),
-                    loss=problem.loss.name,
+                    native,
                     weights=weights,
                     warm=not cold,
                     start_intercept=None if insist else intercept,

@@ -15,7 +15,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.best import Best, on_simplices
-from sparsvm.solvers.run.native import native_arguments
+from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import Callback, progress
 from sparsvm.solvers.run.threads import blas_threads
@@ -209,6 +209,6 @@ def _expected_size(problem: Problem, margin: float) -> float:
 
 def _method(problem: Problem) -> Any:
     return _core.MultiplierNewton(
-        **native_arguments(problem),
+        hinge_problem(problem),
         rms=problem.column_norms / np.sqrt(problem.n),
     )

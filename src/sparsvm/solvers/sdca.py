@@ -17,7 +17,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.best import Best, on_simplices
-from sparsvm.solvers.run.native import native_arguments
+from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import (
     MOST,
     check_at_least_one,
@@ -109,6 +109,10 @@ class SDCA(Solver):
             margins = bool(problem.cost.any()) and (scale is None or bool(scale.any()))
             best = _BestUsed(problem, method, look=start is not None or not margins)
             stalled = self._iterate(method, best, control.tol, limit)
+            if np.isinf(best.objective):
+                # Every point overflowed; the zero model never does.
+                shape = (problem.d, problem.n_outputs)
+                best.consider(np.zeros(shape), np.zeros(shape[1]), None, anyway=True)
             n_iter, history = method.sweeps, History(**method.history())
             columns, mean = best.columns, best.mean
             intercept, dual = best.intercept, best.packed_dual
@@ -144,9 +148,10 @@ class SDCA(Solver):
             if estimated and not best.within(tol):
                 # The estimate inside errs on either side: ask again for as much less or more.
                 found = method.values()
-                gap = (found["objective"] - found["dual"]) / abs(found["objective"])
+                size = abs(found["objective"])
+                gap = (found["objective"] - found["dual"]) / size if size > 0.0 else 0.0
                 right = tol * gap / max(certified, 1e-300)
-                # One below zero says nothing about by how much it errs.
+                # One that is not positive says nothing about by how much it errs.
                 target = float(np.clip(right, 0.3 * gap, 0.95 * gap)) if gap > 0.0 else tol
             if method.sweeps >= mark:
                 standing = standing + 1 if best.gap > 0.9 * gap_at_mark else 0
@@ -162,7 +167,7 @@ class SDCA(Solver):
 
     def _method(self, problem: Problem, control: Control) -> Any:
         return _core.Sdca(
-            **native_arguments(problem),
+            hinge_problem(problem),
             relaxation=1.0 if self.relaxation is None else float(self.relaxation),
             sweeps=min(int(self.sweeps), MOST),
             callback=_scaled(progress(self.name, control), problem.alpha),

@@ -21,6 +21,7 @@
 #include "design/design.hpp"
 #include "loss/smooth_state.hpp"
 #include "penalty/block_newton_penalty.hpp"
+#include "problem/smooth_problem.hpp"
 #include "solvers/block_newton/block_newton_descent.hpp"
 #include "solvers/block_newton/block_newton_prices.hpp"
 #include "solvers/block_newton/block_newton_step.hpp"
@@ -32,20 +33,22 @@ struct BlockNewtonOptions {
   double tol = 1e-4;
   int max_iter = 200;
   bool continuation = true;
-  bool insist = false;  // on the continuation, where a run without it stalled
+  bool insist = false;                      // on the continuation, where a run without it stalled
+  bool warm = false;                        // the point holds a start
+  const double* start_intercept = nullptr;  // outputs, or null
 };
 
 class BlockNewton {
  public:
   /// The solution is left in `point`.
-  BlockNewton(const SmoothTask& task, const SmoothPoint& point, UnitPenalty& penalty,
+  BlockNewton(const SmoothProblem& problem, const SmoothPoint& point, UnitPenalty& penalty,
               SmoothRows& rows, Monitor& monitor)
-      : t_(task), penalty_(penalty), rows_(rows), monitor_(monitor), d_(task.design.d()),
-        outputs_(rows.outputs), width_(rows.width), point_(point), columns_(task.design),
-        newton_(point_, rows, columns_, penalty, task.tilt, task.intercept, monitor),
-        free_newton_(point_, rows, columns_, penalty, task.tilt, task.intercept, monitor),
-        descent_(point_, rows, columns_, penalty, task.tilt, monitor),
-        prices_(task, point_, penalty, rows, columns_, monitor) {
+      : t_(problem), penalty_(penalty), rows_(rows), monitor_(monitor), d_(problem.d()),
+        outputs_(rows.outputs), width_(rows.width), point_(point), columns_(*problem.design),
+        newton_(point_, rows, columns_, penalty, problem.tilt, problem.intercept, monitor),
+        free_newton_(point_, rows, columns_, penalty, problem.tilt, problem.intercept, monitor),
+        descent_(point_, rows, columns_, penalty, problem.tilt, monitor),
+        prices_(problem, point_, penalty, rows, columns_, monitor) {
     for (std::int64_t u = penalty.first_free(); u < penalty.units(); ++u) free_.push_back(u);
     std::vector<std::int32_t> features;
     for (const std::int64_t u : free_) features.push_back(penalty.features(u)[0]);
@@ -53,10 +56,10 @@ class BlockNewton {
   }
 
   void solve(const BlockNewtonOptions& options) {
-    start();
+    start(options);
     insist_ = options.insist;
     penalty_.alpha = t_.alpha;
-    const bool cold = !t_.warm && !t_.tilt;
+    const bool cold = !options.warm && !t_.tilt;
     if (options.continuation && cold && penalty_.selects()) {
       fit_free(1e-2);
       prices_.update();
@@ -88,10 +91,11 @@ class BlockNewton {
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-  void start() {
-    if (!t_.warm) std::fill_n(point_.W, d_ * outputs_, 0.0);
+  void start(const BlockNewtonOptions& options) {
+    if (!options.warm) std::fill_n(point_.W, d_ * outputs_, 0.0);
     std::fill_n(point_.b, outputs_, 0.0);
-    if (t_.start_intercept && t_.intercept) std::copy_n(t_.start_intercept, outputs_, point_.b);
+    if (options.start_intercept && t_.intercept)
+      std::copy_n(options.start_intercept, outputs_, point_.b);
     refresh_scores();
   }
 
@@ -270,7 +274,7 @@ class BlockNewton {
     return static_cast<int>(std::min(kCheap / std::max(work, 1.0), 400.0));
   }
 
-  const SmoothTask& t_;
+  const SmoothProblem& t_;
   UnitPenalty& penalty_;
   SmoothRows& rows_;
   Monitor& monitor_;

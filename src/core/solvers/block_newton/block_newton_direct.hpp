@@ -84,8 +84,8 @@ class DirectSystem {
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-  bool differences() const { return rows_.outputs > 1 && rows_.loss() == RowLoss::squared; }
-  bool probabilities() const { return rows_.outputs > 1 && rows_.loss() == RowLoss::logistic; }
+  bool differences() const { return rows_.outputs > 1 && rows_.loss() == LossKind::squared_hinge; }
+  bool probabilities() const { return rows_.outputs > 1 && rows_.loss() == LossKind::logistic; }
 
   std::int64_t rows_added() const {
     std::int64_t added = 0;
@@ -138,7 +138,7 @@ class DirectSystem {
           for (int l = 0; l < outputs; ++l) along[at(l)] = l == y ? -1.0 - d[l] / p : -d[l] / p;
           weight = -p * along[at(k)];
           along[at(k)] += 1.0;
-        } else if (rows_.loss() == RowLoss::logistic) {
+        } else if (rows_.loss() == LossKind::logistic) {
           const double q = std::fabs(d[k]) / p;
           along[at(k)] = 1.0;
           weight = p * q * (1.0 - q);

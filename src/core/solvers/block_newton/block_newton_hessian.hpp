@@ -45,7 +45,7 @@ struct ActiveRows {
 
 /// What a product reads: the curvature of the listed samples.
 struct HessianRows {
-  RowLoss loss;
+  LossKind loss;
   int stride;
   const std::int32_t* y;
   const double* mass;
@@ -58,17 +58,17 @@ struct HessianRows {
 namespace row_kernels {
 
 /// u <- H_i u for one sample.
-template <RowLoss loss, int P>
+template <LossKind loss, int P>
 SPARSVM_INLINE void apply(const HessianRows& rows, std::int64_t i, float* u) {
   const int packs = (P > 0 ? P : rows.stride) / 8;
   const int y = rows.y[i];
-  const float* c = (loss == RowLoss::logistic ? rows.Q : rows.C) + i * rows.stride;
-  if constexpr (loss == RowLoss::one_vs_rest) {
+  const float* c = (loss == LossKind::logistic ? rows.Q : rows.C) + i * rows.stride;
+  if constexpr (loss == LossKind::ovr_squared_hinge) {
     for (int k = 0; k < packs; ++k) {
       const PackF v = SPARSVM_LOADF(u + 8 * k) * SPARSVM_LOADF(c + 8 * k);
       SPARSVM_STOREF(u + 8 * k, v);
     }
-  } else if constexpr (loss == RowLoss::squared) {
+  } else if constexpr (loss == LossKind::squared_hinge) {
     const float own = u[y];
     PackF sum = {};
     for (int k = 0; k < packs; ++k) {
@@ -89,7 +89,7 @@ SPARSVM_INLINE void apply(const HessianRows& rows, std::int64_t i, float* u) {
 }
 
 /// out += X'HX d over the listed samples; the last row of d and out is the intercept's.
-template <RowLoss loss, int P>
+template <LossKind loss, int P>
 SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const float* d,
                             std::int64_t intercept, float* out, float* u) {
   const int width = P > 0 ? P : rows.stride;
@@ -150,7 +150,7 @@ SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const 
   }
 }
 
-template <RowLoss loss>
+template <LossKind loss>
 SPARSVM_INLINE void product_of_width(const HessianRows& rows, const ActiveRows& X, const float* d,
                                      std::int64_t intercept, float* out, float* u) {
   switch (rows.stride) {
@@ -168,12 +168,13 @@ SPARSVM_CLONED static void hessian_product(const HessianRows& rows, const Active
                                            const float* d, std::int64_t intercept, float* out,
                                            float* u) {
   switch (rows.loss) {
-    case RowLoss::squared:
-      return row_kernels::product_of_width<RowLoss::squared>(rows, X, d, intercept, out, u);
-    case RowLoss::logistic:
-      return row_kernels::product_of_width<RowLoss::logistic>(rows, X, d, intercept, out, u);
+    case LossKind::squared_hinge:
+      return row_kernels::product_of_width<LossKind::squared_hinge>(rows, X, d, intercept, out, u);
+    case LossKind::logistic:
+      return row_kernels::product_of_width<LossKind::logistic>(rows, X, d, intercept, out, u);
     default:
-      return row_kernels::product_of_width<RowLoss::one_vs_rest>(rows, X, d, intercept, out, u);
+      return row_kernels::product_of_width<LossKind::ovr_squared_hinge>(rows, X, d, intercept, out,
+                                                                        u);
   }
 }
 

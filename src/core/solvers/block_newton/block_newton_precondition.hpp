@@ -49,7 +49,8 @@ class NewtonPreconditioner {
  public:
   NewtonPreconditioner(const SmoothRows& rows, UnitPenalty& penalty, Monitor& monitor)
       : rows_(rows), penalty_(penalty), monitor_(monitor), width_(rows.width),
-        outputs_(rows.outputs), separate_(outputs_ == 1 || rows.loss() == RowLoss::one_vs_rest),
+        outputs_(rows.outputs),
+        separate_(outputs_ == 1 || rows.loss() == LossKind::ovr_squared_hinge),
         shifts_(!separate_ && penalty.alike()), usable_(shifts_ || (separate_ && !penalty.ties())) {
   }
 

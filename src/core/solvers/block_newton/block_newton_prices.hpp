@@ -10,32 +10,18 @@
 #include "design/design.hpp"
 #include "loss/smooth_state.hpp"
 #include "penalty/block_newton_penalty.hpp"
+#include "problem/smooth_problem.hpp"
 #include "solvers/block_newton/block_newton_step.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {
 
-struct SmoothTask {
-  const Design& design;
-  RowLoss loss;
-  int n_classes;
-  const std::int32_t* y;
-  const double* mass;
-  const double* cost;
-  const double* margin_scale;  // or null
-  double alpha;
-  bool intercept;
-  const double* tilt;             // d x outputs or null
-  bool warm;                      // whether the point holds a start
-  const double* start_intercept;  // outputs or null
-};
-
 class UnitPrices {
  public:
-  UnitPrices(const SmoothTask& task, const SmoothPoint& point, UnitPenalty& penalty,
+  UnitPrices(const SmoothProblem& problem, const SmoothPoint& point, UnitPenalty& penalty,
              SmoothRows& rows, const ColumnSource& columns, Monitor& monitor)
-      : t_(task), point_(point), penalty_(penalty), rows_(rows), columns_(columns),
-        monitor_(monitor), d_(task.design.d()), outputs_(rows.outputs), width_(rows.width) {
+      : t_(problem), point_(point), penalty_(penalty), rows_(rows), columns_(columns),
+        monitor_(monitor), d_(problem.d()), outputs_(rows.outputs), width_(rows.width) {
     norms.resize(static_cast<std::size_t>(penalty.units()));
   }
 
@@ -49,7 +35,7 @@ class UnitPrices {
       for (std::int64_t i = 0; i < rows_.n; ++i) {
         std::copy_n(rows_.D.data() + i * width_, outputs_, Y.data() + i * outputs_);
       }
-      t_.design.transposed(Y.data(), outputs_, G_.data());
+      t_.design->transposed(Y.data(), outputs_, G_.data());
     }
     objective = rows_.value();
     std::vector<double> g(at(penalty_.widest() * width_)), w(g.size());
@@ -130,7 +116,7 @@ class UnitPrices {
   double largest_scale(double norm) {
     if (!t_.tilt) {
       const double c = norm > 1.0 ? 1.0 / norm : 1.0;
-      if (rows_.loss() == RowLoss::logistic) return c;
+      if (rows_.loss() == LossKind::logistic) return c;
       const double square = rows_.dual_square(),
                    best = square > 0.0 ? rows_.dual_gain() / (2.0 * square) : 1.0;
       return std::min(norm > 0.0 ? 1.0 / norm : best, best);
@@ -160,7 +146,7 @@ class UnitPrices {
 
   double dual_loss(double c) const {
     const double gain = c * rows_.dual_gain();
-    if (rows_.loss() == RowLoss::logistic) return gain + rows_.dual_entropy(c);
+    if (rows_.loss() == LossKind::logistic) return gain + rows_.dual_entropy(c);
     return gain - c * c * rows_.dual_square();
   }
 
@@ -171,7 +157,7 @@ class UnitPrices {
     }
   }
 
-  const SmoothTask& t_;
+  const SmoothProblem& t_;
   const SmoothPoint& point_;
   UnitPenalty& penalty_;
   SmoothRows& rows_;

@@ -20,8 +20,9 @@
 #include <vector>
 
 #include "design/design.hpp"
-#include "loss/augmented_hinge.hpp"
 #include "penalty/penalty_manifold.hpp"
+#include "problem/hinge_problem.hpp"
+#include "solvers/multiplier_newton/augmented_hinge.hpp"
 #include "solvers/multiplier_newton/multiplier_newton_features.hpp"
 #include "solvers/multiplier_newton/multiplier_newton_system.hpp"
 #include "solvers/multiplier_newton/tied_samples.hpp"
@@ -36,16 +37,16 @@ struct NewtonReport {
 
 class MultiplierNewton {
  public:
-  explicit MultiplierNewton(const MultiplierNewtonProblem& problem)
-      : p_(problem), n_(problem.design->n()), d_(problem.design->d()),
-        outputs_(problem.hinge.outputs()), hinge_(problem.hinge),
-        manifold_(problem.kind, problem.l1_ratio), tied_(*problem.design, problem.hinge),
+  /// rms: d root mean squares of the columns.
+  MultiplierNewton(const HingeProblem& problem, const double* rms)
+      : p_(problem), rms_(rms), n_(problem.n()), d_(problem.d()), outputs_(problem.outputs()),
+        hinge_(problem), manifold_(problem.penalty.kind, problem.penalty.l1_ratio), tied_(problem),
         system_(outputs_), weights_(size(d_ * outputs_), 0.0), intercept_(size(outputs_), 0.0),
         center_weights_(weights_), center_intercept_(intercept_),
-        multipliers_(size(n_ * problem.hinge.classes), 0.0), scores_(size(n_ * outputs_)),
+        multipliers_(size(n_ * problem.classes), 0.0), scores_(size(n_ * outputs_)),
         trial_scores_(scores_.size()), change_(scores_.size()), dual_(multipliers_.size()),
-        trial_dual_(multipliers_.size()), signed_(scores_.size()), set_(problem) {
-    for (int64_t i = 0; i < n_; ++i) mass_ += p_.hinge.lam[i];
+        trial_dual_(multipliers_.size()), signed_(scores_.size()), set_(problem, rms) {
+    for (int64_t i = 0; i < n_; ++i) mass_ += p_.lambda[i];
   }
 
   void set_direct_limit(int64_t limit) { system_.direct = limit; }
@@ -56,7 +57,7 @@ class MultiplierNewton {
       for (int64_t o = 0; o < outputs_; ++o) weights_[j * outputs_ + o] /= set_.inverse[j];
     }
     std::copy(intercept, intercept + outputs_, intercept_.begin());
-    std::copy(dual, dual + n_ * p_.hinge.classes, multipliers_.begin());
+    std::copy(dual, dual + n_ * p_.classes, multipliers_.begin());
     center_weights_ = weights_;
     center_intercept_ = intercept_;
     dual_ = multipliers_;
@@ -152,7 +153,7 @@ class MultiplierNewton {
         const int64_t e = f * outputs_ + o;
         Z_[e] = weights_[j * outputs_ + o];
         center_[e] = center_weights_[j * outputs_ + o];
-        anchor_[e] = 1.0 / (p_.omega[j] > 0.0 ? sigma_ : sigma_free_);
+        anchor_[e] = 1.0 / (p_.penalty.omega[j] > 0.0 ? sigma_ : sigma_free_);
       }
     }
     for (int64_t o = 0; o < outputs_; ++o) {
@@ -216,10 +217,10 @@ class MultiplierNewton {
 
   /// Ỹ of the outputs.
   void sign_dual(const double* Y) {
-    const int64_t K = p_.hinge.classes;
+    const int64_t K = p_.classes;
     for (int64_t i = 0; i < n_; ++i) {
-      const double lam = p_.hinge.lam[i];
-      const int32_t own = p_.hinge.y[i];
+      const double lam = p_.lambda[i];
+      const int32_t own = p_.y[i];
       if (outputs_ == 1) {
         signed_[i] = own == 1 ? -Y[i * 2] : Y[i * 2 + 1];
         continue;
@@ -309,7 +310,7 @@ class MultiplierNewton {
     double curvature = 0.0, top = 0.0;
     for (int64_t m = set_.blocks.first[b]; m < set_.blocks.first[b + 1]; ++m) {
       const int64_t e = set_.blocks.member[m], f = e / outputs_;
-      const double x = p_.rms[set_.features[f]] * set_.scale[f];
+      const double x = rms_[set_.features[f]] * set_.scale[f];
       curvature = std::max(curvature, mass[e % outputs_] * x * x);
       top = std::max(top, std::abs(Z_[e]));
     }
@@ -456,10 +457,11 @@ class MultiplierNewton {
 
   bool is_free(int64_t e) const {
     const int64_t f = e / outputs_;
-    return f == width() ? p_.intercept : p_.omega[set_.features[f]] == 0.0;
+    return f == width() ? p_.intercept : p_.penalty.omega[set_.features[f]] == 0.0;
   }
 
-  MultiplierNewtonProblem p_;
+  HingeProblem p_;
+  const double* rms_;
   int64_t n_, d_, outputs_;
   AugmentedHinge hinge_;
   PenaltyManifold manifold_;

@@ -11,32 +11,19 @@
 #include <vector>
 
 #include "design/design.hpp"
-#include "loss/augmented_hinge.hpp"
 #include "penalty/penalty_manifold.hpp"
+#include "problem/hinge_problem.hpp"
 
 namespace sparsvm {
 
-struct MultiplierNewtonProblem {
-  const Design* design;
-  HingeTerms hinge;
-  PenaltyKind kind;
-  double l1_ratio;
-  const int32_t* groups;
-  int64_t n_groups;
-  bool per_class;
-  const double* omega;  // d
-  const double* rms;    // d root mean squares of the columns, the scale of unpenalised ones
-  bool intercept;
-  const double* tilt;  // d x outputs, or null
-};
-
 class NewtonFeatures {
  public:
-  explicit NewtonFeatures(const MultiplierNewtonProblem& problem)
-      : p_(problem), d_(problem.design->d()), outputs_(problem.hinge.outputs()),
-        manifold_(problem.kind, problem.l1_ratio), inverse(size(d_)) {
+  /// rms: d root mean squares of the columns, the scale of unpenalised ones.
+  NewtonFeatures(const HingeProblem& problem, const double* rms)
+      : p_(problem), d_(problem.d()), outputs_(problem.outputs()),
+        manifold_(problem.penalty.kind, problem.penalty.l1_ratio), inverse(size(d_)) {
     for (int64_t j = 0; j < d_; ++j) {
-      const double unit = p_.omega[j] > 0.0 ? p_.omega[j] : p_.rms[j];
+      const double unit = p_.penalty.omega[j] > 0.0 ? p_.penalty.omega[j] : rms[j];
       inverse[j] = unit > 0.0 ? 1.0 / unit : 1.0;
     }
     group_features();
@@ -88,14 +75,14 @@ class NewtonFeatures {
   /// Features of every group; single features where the penalty has no groups.
   void group_features() {
     const bool grouped = manifold_.grouped();
-    const int64_t groups = grouped ? p_.n_groups : d_;
+    const int64_t groups = grouped ? p_.penalty.n_groups : d_;
     group_first_.assign(size(groups + 1), 0);
-    for (int64_t j = 0; j < d_; ++j) ++group_first_[(grouped ? p_.groups[j] : j) + 1];
+    for (int64_t j = 0; j < d_; ++j) ++group_first_[(grouped ? p_.penalty.groups[j] : j) + 1];
     std::partial_sum(group_first_.begin(), group_first_.end(), group_first_.begin());
     group_member_.resize(size(d_));
     std::vector<int64_t> next(group_first_.begin(), group_first_.end() - 1);
     for (int64_t j = 0; j < d_; ++j) {
-      group_member_[next[grouped ? p_.groups[j] : j]++] = static_cast<int32_t>(j);
+      group_member_[next[grouped ? p_.penalty.groups[j] : j]++] = static_cast<int32_t>(j);
     }
     in_set_.assign(size(groups), 0);
   }
@@ -104,7 +91,7 @@ class NewtonFeatures {
   bool needed(int64_t g, const double* weights) const {
     for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
       const int64_t j = group_member_[m];
-      if (p_.omega[j] == 0.0) return true;
+      if (p_.penalty.omega[j] == 0.0) return true;
       for (int64_t o = 0; o < outputs_; ++o) {
         if (weights[j * outputs_ + o] != 0.0) return true;
       }
@@ -117,7 +104,7 @@ class NewtonFeatures {
     BlockList block;
     std::vector<double> slope;
     double price = 0.0;
-    const bool joint = manifold_.grouped() && !p_.per_class;
+    const bool joint = manifold_.grouped() && !p_.penalty.per_class;
     for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
       block.first.assign(1, 0);
       block.member.clear();
@@ -149,20 +136,20 @@ class NewtonFeatures {
     std::vector<int32_t> position(size(d_), -1);
     features.clear();
     for (int64_t j = 0; j < d_; ++j) {
-      if (!in_set_[grouped ? p_.groups[j] : j]) continue;
+      if (!in_set_[grouped ? p_.penalty.groups[j] : j]) continue;
       position[j] = static_cast<int32_t>(features.size());
       features.push_back(static_cast<int32_t>(j));
     }
     scale.resize(features.size());
     for (std::size_t f = 0; f < features.size(); ++f) scale[f] = inverse[features[f]];
     blocks = BlockList{};
-    const bool joint = grouped && !p_.per_class;
+    const bool joint = grouped && !p_.penalty.per_class;
     for (int64_t g = 0; g < static_cast<int64_t>(in_set_.size()); ++g) {
       if (!in_set_[g]) continue;
       for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
         for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
           const int64_t j = group_member_[m];
-          if (p_.omega[j] == 0.0) continue;
+          if (p_.penalty.omega[j] == 0.0) continue;
           for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
             blocks.member.push_back(position[j] * outputs_ + q);
           }
@@ -173,7 +160,7 @@ class NewtonFeatures {
     }
   }
 
-  MultiplierNewtonProblem p_;
+  HingeProblem p_;
   int64_t d_, outputs_;
   PenaltyManifold manifold_;
   std::vector<int64_t> group_first_;

@@ -16,7 +16,7 @@
 
 #include "design/design.hpp"
 #include "linalg/blas.hpp"
-#include "loss/augmented_hinge.hpp"
+#include "problem/hinge_problem.hpp"
 #include "solvers/multiplier_newton/tied_rows.hpp"
 
 namespace sparsvm {
@@ -26,7 +26,7 @@ class TiedSamples {
   /// Doubles gathered at a time.
   static constexpr int64_t capacity = int64_t{1} << 22;
 
-  TiedSamples(const Design& design, const HingeTerms& terms) : design_(&design), t_(terms) {}
+  explicit TiedSamples(const HingeProblem& problem) : design_(problem.design), t_(problem) {}
 
   /// Find the tied samples of Y (n x K).
   void find(const double* Y, double gain) {
@@ -37,12 +37,12 @@ class TiedSamples {
     class_.clear();
     first_class_.assign(1, 0);
     const int64_t K = t_.classes;
-    for (int64_t i = 0; i < t_.n; ++i) {
+    for (int64_t i = 0; i < t_.n(); ++i) {
       int64_t count = 0;
       for (int64_t k = 0; k < K; ++k) count += Y[i * K + k] > 0.0;
       if (count < 2) continue;
       samples_.push_back(i);
-      weight_.push_back(gain * t_.lam[i]);
+      weight_.push_back(gain * t_.lambda[i]);
       share_.push_back(1.0 / static_cast<double>(count));
       for (int64_t k = K - t_.outputs(); k < K; ++k) {
         on_.push_back(Y[i * K + k] > 0.0);
@@ -251,7 +251,7 @@ class TiedSamples {
   }
 
   const Design* design_;
-  HingeTerms t_;
+  HingeProblem t_;
   std::vector<int64_t> samples_;
   std::vector<unsigned char> on_;       // count x outputs
   std::vector<double> weight_, share_;  // c_i and 1/|on_i|

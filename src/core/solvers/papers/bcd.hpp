@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "design/column_reader.hpp"
-#include "loss/smooth_objective.hpp"
 #include "penalty/penalty_prox.hpp"
+#include "problem/smooth_problem.hpp"
 #include "support/random_bits.hpp"
 
 namespace sparsvm {

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "loss/smooth_objective.hpp"
 #include "penalty/penalty_prox.hpp"
+#include "problem/smooth_problem.hpp"
 
 namespace sparsvm {
 

@@ -33,7 +33,7 @@ namespace sparsvm {
 /// The duals and what one sweep over the samples does to them and to the features.
 class SdcaSamples {
  public:
-  SdcaSamples(const SdcaProblem& problem, SdcaFeatures& features, const SdcaOptions& options)
+  SdcaSamples(const HingeProblem& problem, SdcaFeatures& features, const SdcaOptions& options)
       : problem_(problem), features_(features), options_(options), n_(problem.design->n()),
         K_(problem.classes), outputs_(problem.outputs()), dual_(size(n_ * K_)),
         curvature_(size(n_)), wake_(size(n_)), quiet_(size(n_)), intercept_(size(outputs_)),
@@ -406,7 +406,7 @@ class SdcaSamples {
     wake_[i] = epoch_ + 1000;
   }
 
-  const SdcaProblem& problem_;
+  const HingeProblem& problem_;
   SdcaFeatures& features_;
   SdcaOptions options_;
   int64_t n_, K_, outputs_;

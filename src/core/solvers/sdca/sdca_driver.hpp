@@ -18,7 +18,7 @@ namespace sparsvm {
 
 class Sdca {
  public:
-  Sdca(const SdcaProblem& problem, const SdcaOptions& options)
+  Sdca(const HingeProblem& problem, const SdcaOptions& options)
       : problem_(problem), options_(options), n_(problem.design->n()), d_(problem.design->d()),
         K_(problem.classes), outputs_(problem.outputs()), features_(problem.penalty),
         samples_(problem_, features_, options), prices_(problem),
@@ -26,6 +26,7 @@ class Sdca {
         intercept_(static_cast<std::size_t>(outputs_)) {
     inner_ = options.sweeps;
     choose_reading();
+    margin_ = typical_margin();
   }
 
   /// W (d x outputs, or null for 0), b and Y (n x K, in units of alpha). Without Y a spread over the
@@ -225,6 +226,20 @@ class Sdca {
     fill(epsilon);
   }
 
+  /// The mean of the samples' largest margins, as a power of 1024: σ adapts to anything nearer. 1
+  /// where there are none.
+  double typical_margin() const {
+    double sum = 0.0, total = 0.0;
+    for (int64_t i = 0; i < n_; ++i) {
+      double most = 0.0;
+      for (int64_t k = 0; k < K_; ++k) most = std::max(most, problem_.margin(i, k));
+      sum += problem_.lambda[i] * most, total += problem_.lambda[i];
+    }
+    const double mean = sum / total;
+    if (!(mean > 0.0 && std::isfinite(mean))) return 1.0;
+    return std::exp2(10.0 * std::round(std::log2(mean) / 10.0));
+  }
+
   double margin_value() const {
     double sum = 0.0;
     for (int64_t i = 0; i < n_; ++i)
@@ -247,7 +262,8 @@ class Sdca {
   }
 
   /// The first σ: single updates move a dual by its mass per unit of score. Too small a σ is soon
-  /// doubled; from too large a one the first hundred sweeps come to nothing.
+  /// doubled; from too large a one the first hundred sweeps come to nothing. Weights are of the
+  /// size of the margins, and so is σ.
   void set_first_sigma() {
     if (features_.linear() && !problem_.intercept) return;
     double lambda = 0.0, squares = 0.0;
@@ -258,8 +274,11 @@ class Sdca {
     for (const int32_t j : features) squares += norm[j] * norm[j] / (omega(j) * omega(j));
     squares /= static_cast<double>(n_);
     lambda /= static_cast<double>(n_);
-    sigma_ = squares > 0.0 ? 1.0 / (lambda * squares) : 1.0;
-    sigma_b_ = squares > 0.0 ? 0.1 * sigma_ * squares : 1.0 / lambda;
+    const double first = margin_ / (lambda * squares);
+    // Data so small that their squares vanish have no scale of their own.
+    const bool scaled = squares > 0.0 && std::isfinite(first);
+    sigma_ = scaled ? first : margin_;
+    sigma_b_ = scaled ? 0.1 * sigma_ * squares : margin_ / lambda;
     if (!norm_penalty()) sigma_b_ = std::min(sigma_b_, 0.1 * squares / problem_.penalty.quad());
   }
 
@@ -325,7 +344,7 @@ class Sdca {
       }
       now.objective += problem_.lambda[i] * (best - s[problem_.y[i]]);
       const double slack = problem_.lambda[i] * best - mean;
-      if (slack > 1e-9 * problem_.lambda[i]) samples_.wake(i);
+      if (slack > 1e-9 * margin_ * problem_.lambda[i]) samples_.wake(i);
       now.samples += slack;
       gains[i] = margin;
     });
@@ -386,7 +405,7 @@ class Sdca {
     }
   }
 
-  SdcaProblem problem_;
+  HingeProblem problem_;
   SdcaOptions options_;
   int64_t n_, d_, K_, outputs_;
   SdcaFeatures features_;
@@ -396,7 +415,7 @@ class Sdca {
   SdcaCosts costs_;
   SdcaBalance balance_, balance_b_;
   bool compress_ = false, stale_ = false, newton_ = false;
-  double sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0, leverage_ = 1.0;
+  double margin_ = 1.0, sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0, leverage_ = 1.0;
   double best_gap_ = INFINITY, rate_ = 0.0;  // rate: of the logarithm of the gap, per sweep
   int64_t work_ = 0, sweeps_ = 0, inner_ = 2, pause_ = 6, nonzeros_ = 0, looks_ = 0;
   int64_t last_look_ = 0, best_at_ = 0, adapted_ = 0;  // work, but best_at_: sweeps

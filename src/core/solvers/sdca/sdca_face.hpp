@@ -24,7 +24,7 @@ namespace sparsvm {
 
 class SdcaFace {
  public:
-  SdcaFace(const SdcaProblem& problem, SdcaFeatures& features)
+  SdcaFace(const HingeProblem& problem, SdcaFeatures& features)
       : problem_(problem), features_(features), K_(problem.classes), outputs_(problem.outputs()) {
     scratch_.reserve(K_);
     scores_.resize(static_cast<std::size_t>(K_));
@@ -322,7 +322,7 @@ class SdcaFace {
     return gained;
   }
 
-  const SdcaProblem& problem_;
+  const HingeProblem& problem_;
   SdcaFeatures& features_;
   int64_t K_, outputs_;
   int steps_ = 0;  // since the damping was asked for

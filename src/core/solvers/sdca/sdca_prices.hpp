@@ -19,7 +19,7 @@ namespace sparsvm {
 
 class SdcaPrices {
  public:
-  explicit SdcaPrices(const SdcaProblem& problem)
+  explicit SdcaPrices(const HingeProblem& problem)
       : problem_(problem), d_(problem.design->d()), outputs_(problem.outputs()),
         shape_(PenaltyLayout::make_shape(problem.penalty.kind, problem.penalty.l1_ratio)),
         joint_(problem.penalty.grouped() && !problem.penalty.per_class && outputs_ > 1) {
@@ -154,7 +154,7 @@ class SdcaPrices {
     return joint_ ? shape_.dual_norm(values_.data(), outputs_) : most;
   }
 
-  SdcaProblem problem_;
+  HingeProblem problem_;
   int64_t d_, outputs_;
   BlockShape shape_;
   bool joint_;                           // the outputs of a unit have one norm

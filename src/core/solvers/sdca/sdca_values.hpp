@@ -28,7 +28,7 @@ struct SdcaValues {
 /// What making the present dual feasible costs.
 class SdcaCosts {
  public:
-  SdcaCosts(const SdcaProblem& problem, const SdcaFeatures& features, const SdcaSamples& samples,
+  SdcaCosts(const HingeProblem& problem, const SdcaFeatures& features, const SdcaSamples& samples,
             const SdcaPrices& prices)
       : problem_(problem), features_(features), samples_(samples), prices_(prices),
         n_(problem.design->n()), d_(problem.design->d()), K_(problem.classes),
@@ -118,7 +118,7 @@ class SdcaCosts {
   }
 
  private:
-  const SdcaProblem& problem_;
+  const HingeProblem& problem_;
   const SdcaFeatures& features_;
   const SdcaSamples& samples_;
   const SdcaPrices& prices_;

@@ -18,7 +18,8 @@ namespace sparsvm {
 /// Choices by the prices of the present dual.
 class SdcaWorkingSet {
  public:
-  SdcaWorkingSet(const SdcaProblem& problem, const SdcaFeatures& features, const SdcaPrices& prices)
+  SdcaWorkingSet(const HingeProblem& problem, const SdcaFeatures& features,
+                 const SdcaPrices& prices)
       : problem_(problem), features_(features), prices_(prices), n_(problem.design->n()),
         d_(problem.design->d()), outputs_(problem.outputs()) {}
 
@@ -107,7 +108,7 @@ class SdcaWorkingSet {
     return list;
   }
 
-  const SdcaProblem& problem_;
+  const HingeProblem& problem_;
   const SdcaFeatures& features_;  // those that take part now
   const SdcaPrices& prices_;
   int64_t n_, d_, outputs_;

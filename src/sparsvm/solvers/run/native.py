@@ -49,9 +49,9 @@ def hinge_problem(problem: Problem) -> Any:
     )
 
 
-def native_arguments(problem: Problem) -> dict[str, Any]:
-    """Return what ``sdca`` and ``newton`` take of a problem, divided by alpha, feature-major."""
-    return {**_common(problem), "lam": divided_masses(problem)}
+def smooth_problem(problem: Problem) -> Any:
+    """Return the problem as the native solvers of smooth losses take it, checked, feature-major."""
+    return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
 
 
 def divided_masses(problem: Problem) -> Floats:

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "problem/hinge_problem.hpp"
 #include "prox/prox.hpp"
 #include "prox/simplex_batch.hpp"
 
@@ -19,17 +20,6 @@ namespace sparsvm {
 
 using std::int32_t;
 using std::int64_t;
-
-/// What the hinge is made of; the pointers must outlive it.
-struct HingeTerms {
-  int64_t n, classes;
-  const int32_t* y;            // n class numbers
-  const double* lam;           // n positive factors of the losses
-  const double* cost;          // K x K margins, row = true class
-  const double* margin_scale;  // n factors of the margins, or null
-
-  int64_t outputs() const { return classes == 2 ? 1 : classes; }
-};
 
 /// A sum and the sum of the sizes of its terms, by which its rounding error is measured.
 struct SizedSum {
@@ -43,12 +33,10 @@ struct SizedSum {
 
 class AugmentedHinge {
  public:
-  explicit AugmentedHinge(const HingeTerms& terms)
-      : t_(terms), batch_(terms.classes), row_(static_cast<std::size_t>(terms.classes)) {
-    scratch_.reserve(terms.classes);
+  explicit AugmentedHinge(const HingeProblem& problem)
+      : t_(problem), batch_(problem.classes), row_(static_cast<std::size_t>(problem.classes)) {
+    scratch_.reserve(problem.classes);
   }
-
-  const HingeTerms& terms() const { return t_; }
 
   /// Σ e_i for scores S (n x outputs, intercepts included) around the multipliers center (n x K);
   /// Y (n x K) gets the maximisers.
@@ -59,9 +47,9 @@ class AugmentedHinge {
     int64_t i = 0;
     if (K <= SimplexBatch::longest) {
       double* block = batch_.block();
-      for (; i + lanes <= t_.n; i += lanes) {
+      for (; i + lanes <= t_.n(); i += lanes) {
         for (int l = 0; l < lanes; ++l) {
-          batch_.mass()[l] = t_.lam[i + l];
+          batch_.mass()[l] = t_.lambda[i + l];
           move(i + l, S, center, gain, block + l, lanes);
         }
         batch_.project();
@@ -71,9 +59,9 @@ class AugmentedHinge {
         }
       }
     }
-    for (; i < t_.n; ++i) {
+    for (; i < t_.n(); ++i) {
       move(i, S, center, gain, row_.data(), 1);
-      project_simplex(row_.data(), K, t_.lam[i], Y + i * K, scratch_);
+      project_simplex(row_.data(), K, t_.lambda[i], Y + i * K, scratch_);
       add(i, S, center, gain, Y, total);
     }
     return total;
@@ -82,9 +70,9 @@ class AugmentedHinge {
   /// Σ λ_i max_k u_ik, the hinge itself.
   double hinge(const double* S) {
     double total = 0.0;
-    for (int64_t i = 0; i < t_.n; ++i) {
+    for (int64_t i = 0; i < t_.n(); ++i) {
       differences(i, S, row_.data(), 1);
-      total += t_.lam[i] * *std::max_element(row_.begin(), row_.end());
+      total += t_.lambda[i] * *std::max_element(row_.begin(), row_.end());
     }
     return total;
   }
@@ -109,7 +97,7 @@ class AugmentedHinge {
 
   void move(int64_t i, const double* S, const double* center, double gain, double* out,
             int64_t stride) const {
-    const double c = gain * t_.lam[i];
+    const double c = gain * t_.lambda[i];
     differences(i, S, out, stride);
     const double* at = center + i * t_.classes;
     for (int64_t k = 0; k < t_.classes; ++k) out[k * stride] = at[k] + c * out[k * stride];
@@ -117,7 +105,7 @@ class AugmentedHinge {
 
   void add(int64_t i, const double* S, const double* center, double gain, const double* Y,
            SizedSum& total) {
-    const double half = 0.5 / (gain * t_.lam[i]);
+    const double half = 0.5 / (gain * t_.lambda[i]);
     const double* now = Y + i * t_.classes;
     const double* at = center + i * t_.classes;
     double* u = row_.data();
@@ -129,7 +117,7 @@ class AugmentedHinge {
     }
   }
 
-  HingeTerms t_;
+  HingeProblem t_;
   SimplexBatch batch_;
   ProxScratch scratch_;
   std::vector<double> row_;

@@ -1,21 +1,27 @@
-// The smooth part of an objective, f(W, b) = Σ p_i loss_i(X_i W + b) − α⟨tilt, W⟩, and its gradient.
+// The problem of a smooth loss, as every native solver of smooth losses is given it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "design/design.hpp"
 #include "loss/smooth_loss.hpp"
+#include "penalty/penalty.hpp"
 
 namespace sparsvm {
 
-/// What a reference solver is to solve; the pointers must outlive it.
+/// Minimise over W (d x outputs) and b (outputs)
+///
+///   f(W, b) + α penalty(W),   f = Σ_i p_i loss_i(X_i W + b) − α<tilt, W>,
+///
+/// with two classes having one output. The pointers must outlive the solver.
 struct SmoothProblem {
   const Design* design;
   LossRows loss;
   double alpha;
   bool intercept;
   const double* tilt;  // d x outputs, or null
+  Penalty penalty;
 
   int64_t n() const { return design->n(); }
   int64_t d() const { return design->d(); }
