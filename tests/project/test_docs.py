@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sparsvm.losses import LOSSES
+from sparsvm.penalties import PENALTIES
+from sparsvm.solvers.auto import SOLVERS
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
@@ -80,6 +84,13 @@ def test_every_page_of_docs_is_in_a_table_of_contents():
             for line in filter(None, block.splitlines()):
                 listed |= set(page.parent.glob(f"{line}.md"))
     assert set(ROOT.glob("docs/**/*.md")) - listed == set()
+
+
+def test_every_loss_penalty_and_solver_has_its_place_in_docs():
+    problem = (ROOT / "docs/problem.md").read_text("utf-8")
+    solvers = (ROOT / "docs/solvers/index.md").read_text("utf-8")
+    assert [name for name in (*LOSSES, *PENALTIES) if f"`{name}`" not in problem] == []
+    assert [name for name in SOLVERS if not re.search(rf"[`\[]{name}[`\]]", solvers)] == []
 
 
 def test_what_is_missing_is_found(tmp_path):
