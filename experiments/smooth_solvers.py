@@ -1,4 +1,4 @@
-"""Objective and non-zero rows against time, for the solvers that paper 001 compares (its Figs 2-4).
+"""Objective and non-zero rows against time, for the solvers that Blondel et al. compare (Figs 2-4).
 
 Multiclass squared hinge with l1/l2 on rows, no intercept, on News20 (tf-idf) or MNIST, from zero:
 

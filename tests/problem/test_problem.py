@@ -44,7 +44,7 @@ def hinge_sum(problem, X, W, b):
 
 
 def test_penalty_plus_lambda_times_loss_sum_has_lambda_one_over_n_alpha():
-    # Paper 000: minimise g(W) + lambda * sum of hinges, with lambda = 1/(n alpha) for norms.
+    # Chierchia et al.: minimise g(W) + lambda * sum of hinges, with lambda = 1/(n alpha) for norms.
     problem, X, W, b = build(L1())
     lam = 1.0 / (problem.n * problem.alpha)
     paper = np.abs(W).sum() + lam * hinge_sum(problem, X, W, b)
@@ -52,7 +52,7 @@ def test_penalty_plus_lambda_times_loss_sum_has_lambda_one_over_n_alpha():
 
 
 def test_squared_norm_without_half_has_lambda_two_over_n_alpha():
-    # Paper 000 (4): minimise ||W||^2 + lambda * sum of hinges.
+    # Chierchia et al. (4): minimise ||W||^2 + lambda * sum of hinges.
     problem, X, W, b = build(L2())
     lam = 2.0 / (problem.n * problem.alpha)
     paper = np.sum(W**2) + lam * hinge_sum(problem, X, W, b)
@@ -60,7 +60,7 @@ def test_squared_norm_without_half_has_lambda_two_over_n_alpha():
 
 
 def test_mean_squared_hinge_plus_lambda_rows_has_lambda_alpha():
-    # Paper 001 (2): mean over samples of the sum over classes, lambda times row norms.
+    # Blondel et al. (2): mean over samples of the sum over classes, lambda times row norms.
     problem, X, W, b = build(GroupL2(), loss=SquaredHinge())
     scores = X @ W.T + b
     loss = sum(
@@ -75,7 +75,7 @@ def test_mean_squared_hinge_plus_lambda_rows_has_lambda_alpha():
 
 @pytest.mark.parametrize(("penalty", "factor"), [(L1(), 1.0), (L2(), 0.5)])
 def test_binary_loss_sum_plus_lambda_penalty_has_lambda_n_alpha(penalty, factor):
-    # Paper 004: minimise sum of hinges + lambda ||w||_1, or lambda ||w||^2 with lambda = n alpha/2.
+    # Ong and Le Thi: sum of hinges + lambda ||w||_1, or lambda ||w||^2 with lambda = n alpha/2.
     problem, X, w, b = build(penalty, n_classes=2)
     signs = np.where(problem.y == 1, 1.0, -1.0)
     hinges = np.maximum(0.0, 1.0 - signs * (X @ w[0] + b[0])).sum()
@@ -86,7 +86,7 @@ def test_binary_loss_sum_plus_lambda_penalty_has_lambda_n_alpha(penalty, factor)
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_pairwise_differences_plus_c_times_loss_has_c_of_k_over_n_alpha(n_classes):
-    # Paper 003 (15): 1/2 sum_{r<t} ||w_r - w_t||^2 + C sum of hinges, where sum_r w_r = 0.
+    # Nakayama et al. (15): 1/2 sum_{r<t} ||w_r - w_t||^2 + C sum of hinges, where sum_r w_r = 0.
     problem, X, W, b = build(L2(), n_classes=n_classes)
     if n_classes == 2:
         rows, C = np.vstack([np.zeros_like(W), W]), 1.0 / (problem.n * problem.alpha)

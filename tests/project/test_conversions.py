@@ -121,7 +121,7 @@ class Paper:
         return [[w] for w in range(self.K * self.d)]
 
     def blocks(self, size):
-        """Blocks of consecutive features in each class (000)."""
+        """Blocks of consecutive features in each class (Chierchia et al.)."""
         return [
             list(range(k * self.d + first, k * self.d + first + size))
             for k in range(self.K)
@@ -129,7 +129,7 @@ class Paper:
         ]
 
     def features(self):
-        """One group for each feature, across the classes (001)."""
+        """One group for each feature, across the classes (Blondel et al.)."""
         return [[k * self.d + j for k in range(self.K)] for j in range(self.d)]
 
 
@@ -157,7 +157,7 @@ def norm_sum(W, groups, p):
 ALPHA, ETA = 0.06, 0.8
 
 
-# ------------------------------------------------------------------ paper 000
+# ------------------------------------------------------------------ Chierchia et al. 2015
 
 
 def check(found, optimum, wrong=None):
@@ -168,7 +168,7 @@ def check(found, optimum, wrong=None):
 
 
 @TWO_AND_THREE
-def test_squared_norm_of_000_has_lambda_2_over_n_alpha_and_half_of_it_for_two_classes(K):
+def test_squared_norm_of_chierchia_has_lambda_2_over_n_alpha_and_half_of_it_for_two_classes(K):
     X, y = data(K)
     W, b = vectors(fitted(X, y, L2(), ALPHA))
     hinge, squares = hinges(X, y, W, b).max(axis=1).sum(), (W**2).sum()
@@ -193,7 +193,7 @@ def test_squared_norm_of_000_has_lambda_2_over_n_alpha_and_half_of_it_for_two_cl
         (GroupLinf(groups=2, per_class=True), "blocks", np.inf),
     ],
 )
-def test_norms_of_000_have_lambda_1_over_n_alpha(K, penalty, groups, p):
+def test_norms_of_chierchia_have_lambda_1_over_n_alpha(K, penalty, groups, p):
     X, y = data(K)
     W, b = vectors(fitted(X, y, penalty, ALPHA))
     lam = 1.0 / (N * ALPHA)
@@ -206,7 +206,7 @@ def test_norms_of_000_have_lambda_1_over_n_alpha(K, penalty, groups, p):
 
 
 @TWO_AND_THREE
-def test_budget_of_000_is_n_eta(K):
+def test_budget_of_chierchia_is_n_eta(K):
     X, y = data(K)
     model = ConstrainedSparseSVC(eta=ETA, tol=1e-9).fit(X, y)
     W, b = vectors(model)
@@ -217,11 +217,11 @@ def test_budget_of_000_is_n_eta(K):
     assert hinges(X, y, W, b).max(axis=1).sum() <= N * ETA * (1 + 1e-9)
 
 
-# ------------------------------------------------------------------ paper 001
+# ------------------------------------------------------------------ Blondel et al. 2013
 
 
 @TWO_AND_THREE
-def test_rows_of_001_have_lambda_alpha_and_root_two_of_it_for_two_classes(K):
+def test_rows_of_blondel_have_lambda_alpha_and_root_two_of_it_for_two_classes(K):
     X, y = data(K)
     W, b = vectors(fitted(X, y, GroupL2(), ALPHA, loss="squared_hinge", fit_intercept=False))
     loss = (np.maximum(hinges(X, y, W, b), 0.0) ** 2).sum() / N
@@ -256,12 +256,12 @@ def test_other_joint_rows_of_two_classes_have_a_factor_of_their_own(penalty, fac
     check(found, paper.minimum())
 
 
-# ------------------------------------------------------------------ paper 003
+# ------------------------------------------------------------------ Nakayama et al. 2020
 
 
 @TWO_AND_THREE
 @pytest.mark.parametrize("intercept", [False, True])
-def test_naive_relaxation_of_003_has_C_K_over_n_alpha_and_1_over_n_alpha_for_two(K, intercept):
+def test_naive_relaxation_of_nakayama_has_C_K_over_n_alpha_but_1_for_two(K, intercept):
     X, y = data(K)
     W, b = vectors(fitted(X, y, L2(), ALPHA, fit_intercept=intercept))
     C = (1.0 if K == 2 else K) / (N * ALPHA)
@@ -274,10 +274,10 @@ def test_naive_relaxation_of_003_has_C_K_over_n_alpha_and_1_over_n_alpha_for_two
     check(found, paper.minimum(extra=pairs))
 
 
-# ------------------------------------------------------------------ paper 004
+# ------------------------------------------------------------------ Ong and Le Thi 2013
 
 
-def test_hinge_of_004_has_lambda_n_alpha_and_half_of_it_for_the_squared_norm():
+def test_hinge_of_ong_has_lambda_n_alpha_and_half_of_it_for_the_squared_norm():
     X, y = data(2)
     t = 2.0 * y - 1.0
     for penalty, lam in ((L1(), N * ALPHA), (L2(), N * ALPHA / 2.0)):
@@ -299,7 +299,7 @@ def test_hinge_of_004_has_lambda_n_alpha_and_half_of_it_for_the_squared_norm():
 
 
 @pytest.mark.parametrize("penalty", [L0(sharpness=3.0), CappedL1(cap=0.4)])
-def test_objective_of_004_is_n_times_ours_at_lambda_over_n(penalty):
+def test_objective_of_ong_is_n_times_ours_at_lambda_over_n(penalty):
     X, y = data(2)
     t, mu = 2.0 * y - 1.0, 0.7
     lam = N * ALPHA

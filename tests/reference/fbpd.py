@@ -1,4 +1,4 @@
-"""Algorithm 1 of 000 written out as the paper states it, with explicit score differences."""
+"""Algorithm 1 of Chierchia et al. as the paper states it, with explicit score differences."""
 
 from dataclasses import dataclass
 

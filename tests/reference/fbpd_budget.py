@@ -1,4 +1,4 @@
-"""Algorithm 2 of 000, and its competitor with linear constraints, written out as the paper states.
+"""Algorithm 2 of Chierchia et al. and its competitor with linear constraints, as the paper states.
 
 Here the linear method keeps all K copies of the slacks and projects them in two steps.
 """

@@ -1,4 +1,4 @@
-"""Theorem 1 of 003 letter by letter, with dense matrices for every projection."""
+"""Theorem 1 of Nakayama et al., letter by letter, with dense matrices for every projection."""
 
 import numpy as np
 
