@@ -1,6 +1,6 @@
 """Sparse, exact, certified multiclass support vector machines."""
 
-from sparsvm import losses, penalties, solvers
+from sparsvm import losses, penalties, prox, solvers
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.path.svm_path import alpha_max, svm_path
@@ -14,6 +14,7 @@ __all__ = [
     "alpha_max",
     "losses",
     "penalties",
+    "prox",
     "solvers",
     "svm_path",
 ]

@@ -1,4 +1,4 @@
-"""Naive twins of the proximal kernels.
+"""Naive references for the proximal kernels.
 
 Wherever the answer is the root of a piecewise linear function it is found in exact rational
 arithmetic, by sorting, and rounded once at the end: then even inputs of very different sizes have

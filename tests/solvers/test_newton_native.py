@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 import hinge_cases as cases
 from reference import newton as naive
-from sparsvm import _core
+from sparsvm import prox
 from sparsvm.data.design import make_design
 from sparsvm.solvers.newton import _method
 
@@ -45,7 +45,7 @@ def test_the_simplex_jacobian_is_the_derivative_of_the_projection(seed):
     v = np.random.default_rng(seed).standard_normal(6)
     found = differences(lambda u: naive.project_simplex(u, 1.3), v)
     np.testing.assert_allclose(found, naive.simplex_jacobian(v, 1.3), atol=1e-8)
-    np.testing.assert_allclose(_core.project_simplex(v, 1.3), naive.project_simplex(v, 1.3))
+    np.testing.assert_allclose(prox.project_simplex(v, 1.3), naive.project_simplex(v, 1.3))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,5 @@
-// NumPy arrays at the border of the native code: typed inputs, fresh outputs, checked sizes.
+// NumPy arrays at the border of the native code: typed inputs, fresh outputs, and the checks that
+// all bindings share. Every sentence says what was wrong, what was found and what would do.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,8 +7,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -21,6 +24,10 @@ using std::int64_t;
 /// A read-only C-contiguous argument; other orders and scalars are converted by a copy.
 template <typename T, int Dimensions>
 using Input = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+
+using Vector = Input<double, 1>;
+using Matrix = Input<double, 2>;
+using Integers = Input<std::int32_t, 1>;
 
 template <typename T>
 int64_t length(const Input<T, 1>& array) {
@@ -60,22 +67,27 @@ inline void check_numbers(const char* what, const Input<std::int32_t, 1>& array,
   }
 }
 
-/// Every entry must be finite and accepted; `must` says what they have to be.
+/// A number as Python would print it, or nearly so.
+inline std::string shown(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.12g", value);
+  return text;
+}
+
+/// The number must be finite and accepted; `must` says what it has to be.
+template <typename Accept>
+void check_value(const std::string& what, double value, Accept accept, const char* must) {
+  if (std::isfinite(value) && accept(value)) return;
+  throw std::invalid_argument(what + " is " + shown(value) + ", but must be " + must + ".");
+}
+
+/// The same for every entry.
 template <typename Array, typename Accept>
 void check_values(const char* what, const Array& array, Accept accept, const char* must) {
   for (std::size_t i = 0; i < array.size(); ++i) {
-    if (std::isfinite(array.data()[i]) && accept(array.data()[i])) continue;
-    throw std::invalid_argument(std::string(what) + "[" + std::to_string(i) + "] is " +
-                                std::to_string(array.data()[i]) + ", but must be " + must + ".");
-  }
-}
-
-/// Class numbers must lie in 0 .. classes - 1.
-inline void check_labels(const Input<std::int32_t, 1>& y, int64_t classes) {
-  for (int64_t i = 0; i < length(y); ++i) {
-    if (y.data()[i] >= 0 && y.data()[i] < classes) continue;
-    throw std::invalid_argument("y[" + std::to_string(i) + "] is " + std::to_string(y.data()[i]) +
-                                ", outside the " + std::to_string(classes) + " classes.");
+    const double value = array.data()[i];
+    if (std::isfinite(value) && accept(value)) continue;
+    check_value(std::string(what) + "[" + std::to_string(i) + "]", value, accept, must);
   }
 }
 
@@ -85,6 +97,17 @@ inline void check_countable(int64_t count, const char* what) {
   if (count >= 0 && count < limit) return;
   throw std::invalid_argument("The design has " + std::to_string(count) + " " + what +
                               "; at most " + std::to_string(limit - 1) + " are supported.");
+}
+
+/// n·m, the entries of a matrix that can be in memory: arrays without entries may claim any shape.
+inline int64_t entries_of(int64_t n, int64_t m) {
+  if (n < 0 || m < 0) {
+    throw std::invalid_argument("A matrix cannot have the shape (" + std::to_string(n) + ", " +
+                                std::to_string(m) + ").");
+  }
+  constexpr int64_t limit = std::numeric_limits<int64_t>::max() / int64_t{sizeof(double)};
+  if (m > 0 && n > limit / m) throw std::bad_alloc();
+  return n * m;
 }
 
 /// A fresh array of doubles that NumPy will own.
@@ -131,8 +154,9 @@ Output::Matrix owned(std::unique_ptr<Owner> owner, int64_t n, int64_t m) {
 template <typename Compute>
 Output::Matrix computed(int64_t n, int64_t m, bool fortran, Compute compute) {
   load_blas();
-  Output out(n * m);
-  {
+  const int64_t entries = entries_of(n, m);
+  Output out(entries);
+  if (entries > 0) {
     nb::gil_scoped_release released;
     compute(out.data());
   }

@@ -12,13 +12,9 @@
 
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
-#include "design/design_sparse.hpp"
+#include "bind/problems.hpp"
 #include "design/packed_entries.hpp"
-#include "penalty/feature_norms.hpp"
-#include "penalty/largest_dual_norm.hpp"
-#include "penalty/penalty_kind.hpp"
-#include "penalty/penalty_layout.hpp"
-#include "penalty/penalty_value.hpp"
+#include "penalty/norms.hpp"
 #include "support/exact_sum.hpp"
 #include "support/mmap_vector.hpp"
 
@@ -27,91 +23,79 @@ namespace nb = nanobind;
 namespace sparsvm {
 namespace {
 
-using Vector = Input<double, 1>;
-using Matrix = Input<double, 2>;
 using Writable = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-constexpr const char* kFeatures = "the design's number of features is";
-
-void check_sizes(const Design& design, const Matrix& Y, const Vector& error,
-                 const Vector& column_norms, const Vector& omega) {
+GradientBound checked_bound(const Design& design, const Matrix& Y, double scale,
+                            const Vector& error, const Vector& column_norms) {
+  constexpr const char* features = "the design's number of features is";
+  if (columns(Y) < 1) throw std::invalid_argument("Y has no columns; give one for each output.");
   check_size("Y has", rows(Y), "the design's number of samples is", design.n());
   check_size("error has", length(error), "the number of outputs is", columns(Y));
-  check_size("column_norms has", length(column_norms), kFeatures, design.d());
-  check_size("omega has", length(omega), kFeatures, design.d());
+  check_size("column_norms has", length(column_norms), features, design.d());
+  return {&design, Y.data(), scale, error.data(), column_norms.data()};
 }
 
 Output::Vector feature_norms(const Design& design, const Matrix& Y, double scale,
                              const Vector& error, const Vector& column_norms,
                              const std::string& kind, double l1_ratio, bool per_class,
                              const Vector& omega) {
-  check_sizes(design, Y, error, column_norms, omega);
-  const PenaltyKind which = penalty_kind(kind);
-  const FeatureNorms norms{&design, PenaltyLayout::make_shape(which, l1_ratio),
-                           which != PenaltyKind::l1 && !per_class && columns(Y) > 1, omega.data(),
-                           column_norms.data()};
+  const GradientBound bound = checked_bound(design, Y, scale, error, column_norms);
+  check_size("omega has", length(omega), "the design's number of features is", design.d());
+  const Penalty penalty{penalty_kind(kind), l1_ratio,     nullptr,    design.d(),
+                        per_class,          omega.data(), design.d(), columns(Y)};
+  load_blas();
   Output out(design.d());
   {
     nb::gil_scoped_release released;
-    norms.find(Y.data(), columns(Y), scale, error.data(), out.data());
+    feature_dual_norms(penalty, bound, out.data());
   }
   return out.vector();
 }
 
 double largest_norm(const Design& design, const Matrix& Y, double scale, const Vector& error,
                     const Vector& column_norms, const std::string& kind, double l1_ratio,
-                    const Input<int32_t, 1>& groups, int64_t n_groups, bool per_class,
-                    const Vector& omega) {
-  check_sizes(design, Y, error, column_norms, omega);
-  check_size("groups has", length(groups), kFeatures, design.d());
-  for (int64_t j = 0; j < length(groups); ++j)
-    if (groups.data()[j] < 0 || groups.data()[j] >= n_groups)
-      throw std::invalid_argument("groups[" + std::to_string(j) + "] is " +
-                                  std::to_string(groups.data()[j]) + " but there are " +
-                                  std::to_string(n_groups) + " groups.");
+                    const Integers& groups, int64_t n_groups, bool per_class, const Vector& omega) {
+  const GradientBound bound = checked_bound(design, Y, scale, error, column_norms);
+  const PenaltyArrays arrays{kind, l1_ratio, groups, n_groups, per_class, omega};
+  arrays.check(design.d());
+  const Penalty penalty = arrays.view(design.d(), columns(Y));
   load_blas();
   nb::gil_scoped_release released;
-  const PenaltyLayout layout(penalty_kind(kind), l1_ratio, groups.data(), n_groups, per_class,
-                             omega.data(), design.d(), columns(Y));
-  return largest_dual_norm(design, layout, Y.data(), columns(Y), scale, error.data(),
-                           column_norms.data());
+  return largest_dual_norm(penalty, bound);
 }
 
-double value_of_penalty(const Matrix& W, const Input<int32_t, 1>& groups, const Vector& omega,
+double value_of_penalty(const Matrix& W, const Integers& groups, const Vector& omega,
                         const std::string& kind, double l1_ratio, bool per_class) {
   check_size("groups has", length(groups), "the number of rows of W is", rows(W));
   check_size("omega has", length(omega), "the number of rows of W is", rows(W));
-  return PenaltyValue{penalty_kind(kind), l1_ratio,      per_class,   W.data(), rows(W),
-                      columns(W),         groups.data(), omega.data()}
-      .find();
+  return penalty_value({penalty_kind(kind), l1_ratio, groups.data(), rows(W), per_class,
+                        omega.data(), rows(W), columns(W)},
+                       W.data());
 }
 
-// Entry (z, k): the sum of column k of the flows over the samples of class z.
-Output::Matrix class_flows(const Matrix& flows, const Input<int32_t, 1>& y) {
-  const int64_t n = rows(flows), K = columns(flows);
-  check_size("y has", length(y), "the number of rows of the flows is", n);
-  check_labels(y, K);
-  std::vector<ExactSum> sums(static_cast<std::size_t>(K * K));
+/// Entry (z, k): the sum of column k of the values over the samples of class z.
+Output::Matrix class_sums(const Matrix& values, const Integers& y) {
+  const int64_t n = rows(values), K = columns(values);
+  check_size("y has", length(y), "the number of rows of the values is", n);
+  check_numbers("y", y, K);
+  std::vector<ExactSum> sums(static_cast<std::size_t>(entries_of(K, K)));
   for (int64_t i = 0; i < n; ++i)
     for (int64_t k = 0; k < K; ++k)
-      sums[static_cast<std::size_t>(y.data()[i] * K + k)].add(flows.data()[i * K + k]);
+      sums[static_cast<std::size_t>(y.data()[i] * K + k)].add(values.data()[i * K + k]);
   Output out(K * K);
   std::transform(sums.begin(), sums.end(), out.data(), [](const ExactSum& s) { return s.value(); });
   return out.matrix(K, K, false);
 }
 
 Output::Matrix zeros(int64_t n, int64_t m) {
-  if (n < 0 || m < 0) {
-    throw std::invalid_argument("A matrix cannot have the shape (" + std::to_string(n) + ", " +
-                                std::to_string(m) + ").");
-  }
-  return owned(std::make_unique<Zeros>(static_cast<std::size_t>(n * m)), n, m);
+  return owned(std::make_unique<Zeros>(static_cast<std::size_t>(entries_of(n, m))), n, m);
 }
 
 }  // namespace
 
 void bind_certificate(nb::module_& m) {
-  nb::class_<PackedEntries>(m, "PackedEntries", "A matrix at rest; see sparsvm.numerics.packed.")
+  nb::class_<PackedEntries>(m, "PackedEntries",
+                            "A matrix by its non-zeros; see sparsvm.numerics.packed.")
       .def("__init__",
            [](PackedEntries* self, const Matrix& all) {
     new (self) PackedEntries(all.data(), all.size());
@@ -130,10 +114,10 @@ void bind_certificate(nb::module_& m) {
   m.def("feature_norms", &feature_norms, nb::arg("design"), nb::arg("Y"), nb::kw_only(),
         nb::arg("scale"), nb::arg("error"), nb::arg("column_norms"), nb::arg("kind"),
         nb::arg("l1_ratio"), nb::arg("per_class"), nb::arg("omega"),
-        "The dual norm of each feature of scale |X'Y| + column_norms error', features being groups "
-        "by themselves; 0 for unpenalised ones. Y has shape (n, outputs).");
-  m.def("class_flows", &class_flows, nb::arg("flows"), nb::arg("y"),
-        "Sums of the rows of an (n, K) matrix over the samples of each class, shape (K, K).");
+        "The dual norm of every feature of scale |X'Y| + column_norms error', 0 if it is "
+        "unpenalised. Y has shape (n, outputs).");
+  m.def("class_sums", &class_sums, nb::arg("values"), nb::arg("y"),
+        "Sums of the values (n, K) over the samples of each class: entry (z, k) adds column k.");
   m.def("penalty_value", &value_of_penalty, nb::arg("W"), nb::arg("groups"), nb::arg("omega"),
         nb::kw_only(), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("per_class"),
         "The convex penalty of weights W (m, outputs) of features with these groups and factors.");

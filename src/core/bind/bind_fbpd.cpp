@@ -43,7 +43,7 @@ class FbpdRun {
     }
     check_size("groups has", length(groups), "the design's number of features is", d_);
     check_size("omega has", length(omega), "the design's number of features is", d_);
-    check_labels(y, classes_);
+    check_numbers("y", y, classes_);
     const FbpdProblem problem{&design,
                               y_.data(),
                               mass_.data(),

@@ -1,4 +1,5 @@
-// Python access to the proximal kernels, one call per vector (or row by row for the simplex).
+// Python access to the proximal kernels, which sparsvm.prox documents. Vectors are the rows of a
+// matrix, each with a parameter of its own.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -6,14 +7,13 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
+#include "bind/problems.hpp"
 #include "penalty/penalty_prox.hpp"
 #include "prox/prox.hpp"
 #include "prox/simplex_batch.hpp"
@@ -24,36 +24,33 @@ using namespace nanobind::literals;
 namespace sparsvm {
 namespace {
 
-using Vector = Input<double, 1>;
-using Matrix = Input<double, 2>;
+constexpr auto nonnegative = [](double v) { return v >= 0.0; };
 
-void check_nonnegative(const char* name, double value) {
-  if (!(value >= 0.0)) {
-    throw std::invalid_argument(std::string(name) + " must be >= 0, but is " +
-                                std::to_string(value) + ".");
-  }
+/// Throws unless there is one finite parameter, not negative, for each row.
+void check_parameter(const char* name, const Vector& parameter, const Matrix& V) {
+  check_size((std::string(name) + " has").c_str(), length(parameter), "the number of rows is",
+             rows(V));
+  check_values(name, parameter, nonnegative, "finite and not negative");
 }
 
-ProxScratch scratch(int64_t n) {
-  ProxScratch work;
-  work.reserve(n);
-  return work;
-}
-
-Output::Vector simplex(const Vector& y, double mass) {
-  check_nonnegative("mass", mass);
-  Output out(length(y));
-  ProxScratch work = scratch(length(y));
-  project_simplex(y.data(), length(y), mass, out.data(), work);
-  return out.vector();
+/// kernel(i, row, out, work) for every row, with the GIL released.
+template <typename Kernel>
+Output::Matrix by_rows(const Matrix& V, Kernel kernel) {
+  const int64_t n = rows(V), size = columns(V);
+  return computed(n, size, false, [&](double* out) {
+    ProxScratch work;
+    work.reserve(size);
+    for (int64_t i = 0; i < n; ++i) kernel(i, V.data() + i * size, out + i * size, work);
+  });
 }
 
 void project_rows(const double* y, const double* mass, int64_t n, int64_t size, double* out) {
   constexpr int lanes = SimplexBatch::lanes;
   SimplexBatch batch(size);
-  ProxScratch work = scratch(size);
+  ProxScratch work;
+  work.reserve(size);
   int64_t i = 0;
-  for (; size <= SimplexBatch::longest && i + lanes <= n; i += lanes) {
+  for (; size > 0 && size <= SimplexBatch::longest && i + lanes <= n; i += lanes) {
     std::copy(mass + i, mass + i + lanes, batch.mass());
     for (int64_t e = 0; e < lanes * size; ++e) {
       batch.block()[e % size * lanes + e / size] = y[i * size + e];
@@ -66,99 +63,107 @@ void project_rows(const double* y, const double* mass, int64_t n, int64_t size, 
   for (; i < n; ++i) project_simplex(y + i * size, size, mass[i], out + i * size, work);
 }
 
-Output::Matrix simplex_rows(const Matrix& y, const Vector& mass) {
-  const int64_t n = rows(y), size = columns(y);
-  check_size("mass has", length(mass), "the number of rows of y is", n);
-  for (int64_t i = 0; i < n; ++i) check_nonnegative("mass", mass.data()[i]);
-  Output out(n * size);
-  project_rows(y.data(), mass.data(), n, size, out.data());
-  return out.matrix(n, size, false);
+Output::Matrix simplex(const Matrix& Y, const Vector& mass) {
+  check_parameter("mass", mass, Y);
+  return computed(rows(Y), columns(Y), false, [&](double* out) {
+    project_rows(Y.data(), mass.data(), rows(Y), columns(Y), out);
+  });
 }
 
-Output::Vector l1_ball(const Vector& v, double radius) {
-  check_nonnegative("radius", radius);
-  Output out(length(v));
-  ProxScratch work = scratch(length(v));
-  project_l1_ball(v.data(), length(v), radius, out.data(), work);
-  return out.vector();
+Output::Matrix l1_ball(const Matrix& V, const Vector& radius) {
+  check_parameter("radius", radius, V);
+  return by_rows(V, [&](int64_t i, const double* v, double* out, ProxScratch& work) {
+    project_l1_ball(v, columns(V), radius.data()[i], out, work);
+  });
 }
 
-/// prox of step·‖ω∘·‖₂ or, with `linf`, of step·‖ω∘·‖_∞.
-template <bool linf>
-Output::Vector group_norm(const Vector& v, double step, const std::optional<Vector>& omega) {
-  const int64_t n = length(v);
-  check_nonnegative("step", step);
-  if (omega) check_size("omega has", length(*omega), "v has", n);
-  Output out(n);
-  ProxScratch work = scratch(n);
-  if constexpr (linf) {
-    if (omega) {
-      prox_group_linf_weighted(v.data(), omega->data(), n, step, out.data(), work);
-    } else {
-      prox_group_linf(v.data(), n, step, out.data(), work);
-    }
-  } else {
-    if (omega) {
-      prox_group_l2_weighted(v.data(), omega->data(), n, step, out.data());
-    } else {
-      prox_group_l2(v.data(), n, step, out.data());
-    }
+Output::Matrix group_l2(const Matrix& V, const Vector& step, const std::optional<Matrix>& omega) {
+  check_parameter("step", step, V);
+  if (omega) {
+    check_shape("weights", *omega, rows(V), columns(V));
+    check_values("weights", *omega, nonnegative, "finite and not negative");
   }
-  return out.vector();
+  return by_rows(V, [&](int64_t i, const double* v, double* out, ProxScratch&) {
+    const int64_t size = columns(V);
+    if (omega) {
+      prox_group_l2_weighted(v, omega->data() + i * size, size, step.data()[i], out);
+    } else {
+      prox_group_l2(v, size, step.data()[i], out);
+    }
+  });
 }
 
-Output::Vector hinge(const Vector& y, const Vector& margins, double mass) {
-  check_size("margins has", length(margins), "y has", length(y));
-  check_nonnegative("mass", mass);
-  Output out(length(y));
-  ProxScratch work = scratch(length(y));
-  prox_hinge(y.data(), margins.data(), length(y), mass, out.data(), work);
-  return out.vector();
+Output::Matrix group_linf(const Matrix& V, const Vector& step, const std::optional<Matrix>& omega) {
+  check_parameter("step", step, V);
+  if (omega) {
+    check_shape("weights", *omega, rows(V), columns(V));
+    check_values("weights", *omega, nonnegative, "finite and not negative");
+  }
+  return by_rows(V, [&](int64_t i, const double* v, double* out, ProxScratch& work) {
+    const int64_t size = columns(V);
+    if (omega) {
+      prox_group_linf_weighted(v, omega->data() + i * size, size, step.data()[i], out, work);
+    } else {
+      prox_group_linf(v, size, step.data()[i], out, work);
+    }
+  });
 }
 
-std::pair<Output::Vector, double> epigraph(const Vector& y, const Vector& margins, double zeta) {
-  check_size("margins has", length(margins), "y has", length(y));
-  Output out(length(y));
-  ProxScratch work = scratch(length(y));
-  const double theta =
-      project_epigraph(y.data(), margins.data(), length(y), zeta, out.data(), work);
-  return {out.vector(), theta};
+Output::Matrix hinge(const Matrix& Y, const Matrix& margins, const Vector& mass) {
+  check_shape("margins", margins, rows(Y), columns(Y));
+  check_parameter("mass", mass, Y);
+  return by_rows(Y, [&](int64_t i, const double* y, double* out, ProxScratch& work) {
+    const int64_t size = columns(Y);
+    prox_hinge(y, margins.data() + i * size, size, mass.data()[i], out, work);
+  });
+}
+
+std::pair<Output::Matrix, Output::Vector> epigraph(const Matrix& Y, const Matrix& margins,
+                                                   const Vector& zeta) {
+  check_shape("margins", margins, rows(Y), columns(Y));
+  check_size("zeta has", length(zeta), "the number of rows is", rows(Y));
+  Output theta(rows(Y));
+  std::copy(zeta.data(), zeta.data() + rows(Y), theta.data());  // which vectors of no entries keep
+  Output::Matrix P = by_rows(Y, [&](int64_t i, const double* y, double* out, ProxScratch& work) {
+    const int64_t size = columns(Y);
+    theta.data()[i] =
+        project_epigraph(y, margins.data() + i * size, size, zeta.data()[i], out, work);
+  });
+  return {std::move(P), theta.vector()};
 }
 
 Output::Matrix penalty(const Matrix& W, double step, const std::string& kind, double l1_ratio,
-                       const Input<std::int32_t, 1>& groups, int64_t n_groups, bool per_class,
+                       const Integers& groups, int64_t n_groups, bool per_class,
                        const Vector& omega) {
   const int64_t d = rows(W), outputs = columns(W);
-  check_size("groups has", length(groups), "the number of rows of W is", d);
-  check_size("omega has", length(omega), "the number of rows of W is", d);
-  check_nonnegative("step", step);
-  Output out(d * outputs);
-  std::copy(W.data(), W.data() + d * outputs, out.data());
+  PenaltyArrays{kind, l1_ratio, groups, n_groups, per_class, omega}.check(d);
+  check_value("step", step, nonnegative, "finite and not negative");
   PenaltyProx prox(penalty_kind(kind), l1_ratio, d, outputs, groups.data(), n_groups, per_class,
                    omega.data());
-  prox.apply(out.data(), step);
-  return out.matrix(d, outputs, false);
+  return computed(d, outputs, false, [&](double* out) {
+    std::copy(W.data(), W.data() + d * outputs, out);
+    if (outputs > 0) prox.apply(out, step);
+  });
 }
 
 }  // namespace
 
 void bind_prox(nb::module_& m) {
-  m.def("project_simplex", &simplex, "y"_a, "mass"_a,
-        "Project y on the simplex {u >= 0, sum(u) = mass}.");
-  m.def("project_simplex_rows", &simplex_rows, "y"_a, "mass"_a,
-        "Project every row of y on the simplex of its own mass.");
-  m.def("project_l1_ball", &l1_ball, "v"_a, "radius"_a, "Project v on {u: sum(|u|) <= radius}.");
-  m.def("prox_group_l2", &group_norm<false>, "v"_a, "step"_a, "omega"_a = nb::none(),
-        "Proximity operator of step * norm2(omega * w).");
-  m.def("prox_group_linf", &group_norm<true>, "v"_a, "step"_a, "omega"_a = nb::none(),
-        "Proximity operator of step * max(|omega * w|).");
-  m.def("prox_hinge", &hinge, "y"_a, "margins"_a, "mass"_a,
-        "Proximity operator of mass * max(y + margins).");
-  m.def("project_epigraph", &epigraph, "y"_a, "margins"_a, "zeta"_a,
-        "Project (y, zeta) on {(p, theta): max(p + margins) <= theta}; returns (p, theta).");
-  m.def("prox_penalty", &penalty, "W"_a, "step"_a, "kind"_a, "l1_ratio"_a, "groups"_a, "n_groups"_a,
-        "per_class"_a, "omega"_a,
-        "Proximity operator of step * penalty at W of shape (features, outputs).");
+  m.def("project_simplex", &simplex, "Y"_a, "mass"_a,
+        "Project every row of Y on the simplex of its own mass.");
+  m.def("project_l1_ball", &l1_ball, "V"_a, "radius"_a,
+        "Project every row of V on the l1 ball of its own radius.");
+  m.def("prox_group_l2", &group_l2, "V"_a, "step"_a, "weights"_a.none(),
+        "Proximal operator of step * norm2(weights * v) for every row.");
+  m.def("prox_group_linf", &group_linf, "V"_a, "step"_a, "weights"_a.none(),
+        "Proximal operator of step * max(|weights * v|) for every row.");
+  m.def("prox_hinge", &hinge, "Y"_a, "margins"_a, "mass"_a,
+        "Proximal operator of mass * max(y + margins) for every row.");
+  m.def("project_epigraph", &epigraph, "Y"_a, "margins"_a, "zeta"_a,
+        "Project (y, zeta) on {(p, theta): max(p + margins) <= theta} for every row.");
+  m.def("prox_penalty", &penalty, "W"_a, "step"_a, nb::kw_only(), "kind"_a, "l1_ratio"_a,
+        "groups"_a, "n_groups"_a, "per_class"_a, "omega"_a,
+        "Proximal operator of step * penalty at W of shape (features, outputs).");
 }
 
 }  // namespace sparsvm

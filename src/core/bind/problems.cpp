@@ -47,7 +47,7 @@ void check_samples(const Design& design, const Integers& y, const Vector& mass, 
   check_numbers("y", y, K);
   check_values("mass", mass, positive, "positive and finite");
   if (!(alpha > 0.0) || !std::isfinite(alpha)) {
-    throw std::invalid_argument("alpha = " + std::to_string(alpha) +
+    throw std::invalid_argument("alpha = " + shown(alpha) +
                                 " must be positive and finite.");
   }
 }
@@ -87,7 +87,7 @@ void PenaltyArrays::check(int64_t d) const {
   check_numbers("groups", groups, n_groups);
   check_values("omega", omega, nonnegative, "finite and not negative");
   if (!(l1_ratio >= 0.0 && l1_ratio <= 1.0)) {
-    throw std::invalid_argument("l1_ratio is " + std::to_string(l1_ratio) +
+    throw std::invalid_argument("l1_ratio is " + shown(l1_ratio) +
                                 ", but must lie between 0 and 1.");
   }
 }
@@ -113,7 +113,7 @@ BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector ma
     check_values("margins", *margins, any, "finite");
   }
   if (!std::isfinite(offset)) {
-    throw std::invalid_argument("offset = " + std::to_string(offset) + " must be finite.");
+    throw std::invalid_argument("offset = " + shown(offset) + " must be finite.");
   }
   penalty_.check(d);
   lambda_.resize(static_cast<std::size_t>(n));

@@ -14,10 +14,6 @@
 
 namespace sparsvm {
 
-using Vector = Input<double, 1>;
-using Matrix = Input<double, 2>;
-using Integers = Input<std::int32_t, 1>;
-
 /// The arrays of a penalty.
 struct PenaltyArrays {
   std::string kind;

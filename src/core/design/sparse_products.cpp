@@ -47,6 +47,7 @@ SPARSVM_INLINE void scatter_one(const Compressed<T>& M, RowMap majors, const dou
 template <typename T>
 SPARSVM_INLINE void gather(const Compressed<T>& M, RowMap majors, const double* B, int64_t K,
                            double* out) {
+  if (K == 0) return;
   if (K == 1) return gather_one(M, majors, B, out);
   for_each_row_tile(majors.n, K, [&](int64_t i, const auto& tile) SPARSVM_INLINE_LAMBDA {
     const int64_t r = majors(i), from = M.indptr[r];
@@ -60,6 +61,7 @@ SPARSVM_INLINE void gather(const Compressed<T>& M, RowMap majors, const double* 
 template <typename T>
 SPARSVM_INLINE void scatter(const Compressed<T>& M, RowMap majors, const double* B, int64_t K,
                             double* out) {
+  if (K == 0) return;
   if (K == 1) return scatter_one(M, majors, B, out);
   for_each_row_tile(majors.n, K, [&](int64_t i, const auto& tile) SPARSVM_INLINE_LAMBDA {
     Pack v[std::decay_t<decltype(tile)>::packs];
@@ -86,6 +88,7 @@ SPARSVM_INLINE void with_part(const Compressed<T>& M, int64_t r, int64_t first, 
 template <typename T>
 SPARSVM_INLINE void scatter_part(const Compressed<T>& M, RowMap majors, int64_t first, int64_t last,
                                  int32_t* places, const double* B, int64_t K, double* out) {
+  if (K == 0) return;
   for (int64_t e = 0; e < (last - first) * K; ++e) out[e] = 0.0;
   if (K == 1) {
     for (int64_t i = 0; i < majors.n; ++i) {

@@ -131,7 +131,7 @@ def free_columns(problem: Problem) -> Floats:
 
 def _class_flows(flows: Floats, y: Indices) -> Floats:
     """Sum the flows of each true class: entry (z, k) is the flow from class z to class k."""
-    return np.asarray(_core.class_flows(flows, y.astype(np.int32, copy=False)))
+    return np.asarray(_core.class_sums(flows, y.astype(np.int32, copy=False)))
 
 
 def _multiply(flows: Floats, factors: Floats, y: Indices) -> None:
