@@ -57,8 +57,7 @@ class MultiplierNewtonRun {
     NewtonReport report;
     {
       nb::gil_scoped_release released;
-      report = method_->solve(gain, sigma, sigma_free, accuracy, limit, typical,
-                              [&] { monitor.poll(); });
+      report = method_->solve(gain, sigma, sigma_free, accuracy, limit, typical, monitor);
     }
     nb::dict out;
     out["steps"] = report.steps;

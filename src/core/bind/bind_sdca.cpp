@@ -13,8 +13,7 @@
 #include "bind/exclusive.hpp"
 #include "bind/module.hpp"
 #include "bind/problems.hpp"
-#include "design/design_sparse.hpp"
-#include "solvers/sdca/sdca_driver.hpp"
+#include "solvers/sdca/sdca.hpp"
 #include "support/mmap_vector.hpp"
 #include "support/monitor.hpp"
 

@@ -17,15 +17,54 @@
 #include "design/design.hpp"
 #include "linalg/blas.hpp"
 #include "problem/hinge_problem.hpp"
-#include "solvers/multiplier_newton/tied_rows.hpp"
+#include "solvers/multiplier_newton/settings.hpp"
+#include "support/monitor.hpp"
 
 namespace sparsvm {
 
+/// The tied samples of sparse data in the columns of the Newton equation: row
+/// i has the entries value[e] in column[e], e = first[i] ... first[i + 1] - 1.
+struct TiedRows {
+  std::vector<int64_t> first;
+  std::vector<int32_t> column;
+  std::vector<double> value;
+
+  /// Read the listed samples of a sparse design in the listed features, each times its scale; with
+  /// `intercept` a column of ones follows.
+  void read(const Design& design, const std::vector<int64_t>& samples,
+            const std::vector<int32_t>& features, const std::vector<double>& scale,
+            bool intercept) {
+    const StoredRows stored = design.stored_rows();
+    place_.resize(static_cast<std::size_t>(design.d()), -1);
+    for (std::size_t c = 0; c < features.size(); ++c) place_[features[c]] = static_cast<int32_t>(c);
+    first.assign(1, 0);
+    column.clear();
+    value.clear();
+    for (const int64_t i : samples) {
+      const int64_t r = stored.rows(i);
+      for (int64_t e = stored.indptr[r]; e < stored.indptr[r + 1]; ++e) {
+        const int32_t c = place_[stored.indices[e]];
+        if (c < 0) continue;
+        const double x =
+            stored.singles ? static_cast<double>(stored.singles[e]) : stored.doubles[e];
+        column.push_back(c);
+        value.push_back(scale[c] * x);
+      }
+      if (intercept) {
+        column.push_back(static_cast<int32_t>(features.size()));
+        value.push_back(scale.back());
+      }
+      first.push_back(static_cast<int64_t>(column.size()));
+    }
+    for (const int32_t j : features) place_[j] = -1;
+  }
+
+ private:
+  std::vector<int32_t> place_;  // column of each of the d features, or -1
+};
+
 class TiedSamples {
  public:
-  /// Doubles gathered at a time.
-  static constexpr int64_t capacity = int64_t{1} << 22;
-
   explicit TiedSamples(const HingeProblem& problem) : design_(problem.design), t_(problem) {}
 
   /// Find the tied samples of Y (n x K).
@@ -103,13 +142,12 @@ class TiedSamples {
   }
 
   /// out (columns x outputs) = H V, V of the same shape.
-  template <typename Poll>
-  void product(const double* V, double* out, Poll poll) {
+  void product(const double* V, double* out, Monitor& monitor) {
     const int m = static_cast<int>(columns()), q = static_cast<int>(t_.outputs());
     std::fill(out, out + static_cast<int64_t>(m) * q, 0.0);
     if (sparse()) {
       sparse_product(V, out);
-      poll();
+      monitor.poll();
       return;
     }
     for_each_panel([&](int64_t first, int64_t rows, const double* X) {
@@ -117,30 +155,28 @@ class TiedSamples {
       gemm('N', 'N', q, static_cast<int>(rows), m, 1.0, V, q, X, m, 0.0, scores_.data(), q);
       for (int64_t i = 0; i < rows; ++i) apply(first + i, scores_.data() + i * q);
       gemm('N', 'T', q, m, static_cast<int>(rows), 1.0, scores_.data(), q, X, m, 1.0, out, q);
-      poll();
+      monitor.poll();
     });
   }
 
   /// Add H over the listed coordinates to the lower triangle of `out` (size x size, column-major):
   /// coordinates of output k are its columns lists[k], and come at offset[k].
-  template <typename Poll>
   void assemble(const std::vector<std::vector<int32_t>>& lists, const std::vector<int64_t>& offset,
-                double* out, int64_t size, Poll poll) {
+                double* out, int64_t size, Monitor& monitor) {
     for_each_panel([&](int64_t first, int64_t rows, const double* X) {
       for (int64_t k = 0; k < t_.outputs(); ++k) {
         for (int64_t l = 0; l <= k; ++l) add_pair(k, l, first, rows, X, lists, offset, out, size);
-        poll();
+        monitor.poll();
       }
     });
   }
 
   /// The same for one output alone.
-  template <typename Poll>
   void assemble_output(int64_t k, const std::vector<int32_t>& list, double* out, int64_t size,
-                       Poll poll) {
+                       Monitor& monitor) {
     for_each_panel([&](int64_t first, int64_t rows, const double* X) {
       add_own(k, first, rows, X, list, out, size);
-      poll();
+      monitor.poll();
     });
   }
 
@@ -179,7 +215,8 @@ class TiedSamples {
   void for_each_panel(Visit visit) {
     const int64_t m = columns();
     if (m == 0 || count() == 0) return;
-    const int64_t tall = std::max<int64_t>(1, std::min(count(), capacity / m));
+    const int64_t tall =
+        std::max<int64_t>(1, std::min(count(), MultiplierNewtonSettings::kPanel / m));
     block_.resize(static_cast<std::size_t>(tall * m));
     for (int64_t first = 0; first < count(); first += tall) {
       const int64_t rows = std::min(tall, count() - first);

@@ -1,6 +1,6 @@
 // Proximal point steps by dual coordinate ascent over samples, for the multiclass hinge.
 //
-// In units of alpha (λ_i = p_i/alpha, all duals divided by alpha) a proximal step solves
+// With λ_i = p_i/alpha and all duals divided by alpha, a proximal step solves
 //
 //   min_{W,b}  g(W) − ⟨T, W⟩ + Σ_i λ_i hinge_i(W, b) + ½ Σ_j a_j‖W_j − C_j‖² + ‖b − c‖²/2σ_b
 //
@@ -8,428 +8,174 @@
 //
 //   Y_i ← P(Y_i + ρ(W(V)ᵀx_i + b + r_i)/q_i),   V −= x_i ΔY_iᵀ,   b −= σ_b ΔY_i,
 //
-// with q_i = Σ_j γ_j x_ij² + σ_b; see sdca_features.hpp for V, W(V) and γ. After a few sweeps the
-// centre moves to (W, b). Samples that do not move are visited more and more rarely. Features are a
-// working set, priced with the whole G = XᵀỸ from time to time (sdca_working_set.hpp).
+// with q_i = Σ_j γ_j x_ij² + σ_b (samples.hpp; V, W(V) and γ in features.hpp). After a few sweeps
+// the centre moves to (W, b). Samples that do not move are visited more and more rarely. Features
+// are a working set, priced with the whole G = XᵀỸ from time to time (pricing.hpp).
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
-#include <numeric>
-#include <utility>
 #include <vector>
 
-#include "design/packed_entries.hpp"
-#include "design/row_reader.hpp"
-#include "solvers/sdca/sdca_face.hpp"
-#include "solvers/sdca/sdca_features.hpp"
-#include "solvers/sdca/sdca_problem.hpp"
+#include "problem/hinge_problem.hpp"
+#include "solvers/sdca/features.hpp"
+#include "solvers/sdca/pricing.hpp"
+#include "solvers/sdca/samples.hpp"
+#include "solvers/sdca/settings.hpp"
 #include "support/mmap_vector.hpp"
+#include "support/monitor.hpp"
 
 namespace sparsvm {
 
-/// The duals and what one sweep over the samples does to them and to the features.
-class SdcaSamples {
+/// What an evaluation of the whole problem found, divided by alpha.
+struct SdcaValues {
+  double objective = INFINITY, dual = -INFINITY;
+  double samples = 0.0;    // λ max(S + r) − ⟨Y, S + r⟩: what the sweeps have left
+  double scaling = 0.0;    // what making the dual feasible costs, within the working set
+  double features = 0.0;   // ⟨centre's last move, W⟩: what the proximal steps have left
+  double intercept = 0.0;  // the same of the intercept
+  double norm = 0.0;       // the largest dual norm of all groups
+  double gap() const { return objective - dual; }
+};
+
+/// Doubles or halves a proximal parameter where sweeps and proximal steps are unequally far from
+/// done. Every change of direction makes the next one harder: the estimates are noisy, and every
+/// change costs some sweeps.
+class SdcaBalance {
  public:
-  SdcaSamples(const HingeProblem& problem, SdcaFeatures& features, const SdcaOptions& options)
-      : problem_(problem), features_(features), options_(options), n_(problem.design->n()),
-        K_(problem.classes), outputs_(problem.outputs()), dual_(size(n_ * K_)),
-        curvature_(size(n_)), wake_(size(n_)), quiet_(size(n_)), intercept_(size(outputs_)),
-        anchor_(size(outputs_)), mean_(size(outputs_)), scores_(size(outputs_)),
-        moved_dual_(size(K_)), delta_(size(K_)), moved_(size(K_)), face_(problem, features) {
-    scratch_.reserve(K_);
-    awake_.reserve(size(n_));
-    order_.resize(size(n_));
-    std::iota(order_.begin(), order_.end(), 0);
+  double factor(double sweeps, double steps) {
+    const int direction = sweeps > threshold_ * steps ? -1 : steps > threshold_ * sweeps ? 1 : 0;
+    if (direction == 0) return 1.0;
+    if (direction == -last_)
+      threshold_ = std::min(SdcaSettings::kUnequalGrowth * threshold_, SdcaSettings::kMostUnequal);
+    last_ = direction;
+    return direction > 0 ? 2.0 : 0.5;
   }
 
-  Pages<double>& dual() { return dual_; }
-  const Pages<double>& dual() const { return dual_; }
-  /// The dual itself; here it stays packed until it is restored.
-  Pages<double> give_dual() {
-    packed_ = PackedEntries(dual_.data(), dual_.size());
-    return std::exchange(dual_, Pages<double>());
-  }
-  void restore_dual() {
-    if (!dual_.empty()) return;
-    dual_.resize(packed_.size());
-    packed_.unpack(dual_.data());
-    packed_ = PackedEntries();
-  }
-  const std::vector<double>& mean() const { return mean_; }
-  void forget() {
-    averaged_ = 0;
-    mean_dual_ = Pages<double>();
-  }
-  /// The mean of the duals that makes the mean of the linear case's W; empty for dense data, and
-  /// where no sweep has been taken.
-  Pages<double> give_mean_dual() { return std::exchange(mean_dual_, Pages<double>()); }
-  void set_anchor(const std::vector<double>& intercept) { anchor_ = mean_ = intercept; }
-  int64_t visits() const { return visits_; }
-
-  /// Read the features anew; `compress` says how dense data are read.
-  void take_features(bool compress) {
-    const bool doubles = problem_.design->sparse() ? !problem_.design->single_precision()
-                         : compress                ? !problem_.design->single_precision()
-                                                   : true;
-    drop_rows();
-    if (features_.by_entries() && doubles) {
-      double_entries_ = std::make_unique<EntryRows<double>>(*problem_.design, features_.features(),
-                                                            features_.entries());
-    } else if (features_.by_entries()) {
-      single_entries_ = std::make_unique<EntryRows<float>>(*problem_.design, features_.features(),
-                                                           features_.entries());
-    } else if (doubles) {
-      doubles_ =
-          std::make_unique<SampleRows<double>>(*problem_.design, features_.features(), compress);
-    } else {
-      singles_ =
-          std::make_unique<SampleRows<float>>(*problem_.design, features_.features(), compress);
-    }
-  }
-
-  void drop_rows() {
-    doubles_.reset();
-    singles_.reset();
-    double_entries_.reset();
-    single_entries_.reset();
-  }
-  bool reading() const { return doubles_ || singles_ || double_entries_ || single_entries_; }
-
-  /// After a change of the gains or of the features: curvatures, and the pull on the intercept.
-  void prepare(double sigma_b) {
-    sigma_b_ = problem_.intercept ? sigma_b : 0.0;
-    std::vector<double> sums(size(outputs_), 0.0);
-    column_sums(sums);
-    for (int64_t k = 0; k < outputs_; ++k) intercept_[k] = anchor_[k] - sigma_b_ * sums[k];
-    with_rows([&](auto& rows) {
-      for (int64_t i = 0; i < n_; ++i) curvature_[i] = features_.curvature(rows(i)) + sigma_b_;
-    });
-  }
-
-  /// Ỹ = 0: all mass on the true classes.
-  void rest_dual() {
-    std::fill(dual_.begin(), dual_.end(), 0.0);
-    for (int64_t i = 0; i < n_; ++i) dual_[i * K_ + problem_.y[i]] = problem_.lambda[i];
-  }
-
-  /// Σ_i Ỹ_i.
-  void column_sums(std::vector<double>& sums) const {
-    std::fill(sums.begin(), sums.end(), 0.0);
-    for (int64_t i = 0; i < n_; ++i) {
-      if (outputs_ == 1) {
-        sums[0] += signed_one(i);
-        continue;
-      }
-      for (int64_t k = 0; k < K_; ++k) sums[k] += dual_[i * K_ + k];
-      sums[problem_.y[i]] -= problem_.lambda[i];
-    }
-  }
-
-  /// use(Ỹ), n x outputs: in the place of the dual where that has as many entries.
-  template <typename Use>
-  void with_signed_dual(Use use) {
-    if (outputs_ == 1) {
-      std::vector<double> one(size(n_));
-      for (int64_t i = 0; i < n_; ++i) one[i] = signed_one(i);
-      return use(one.data());
-    }
-    std::vector<double> own(size(n_));
-    for (int64_t i = 0; i < n_; ++i) {
-      own[i] = dual_[i * K_ + problem_.y[i]];
-      sign_row(i, dual_.data() + i * K_);
-    }
-    use(static_cast<const double*>(dual_.data()));
-    for (int64_t i = 0; i < n_; ++i) dual_[i * K_ + problem_.y[i]] = own[i];
-  }
-  void sign_row(int64_t i, double* to) const {
-    if (outputs_ == 1) {
-      *to = signed_one(i);
-      return;
-    }
-    const double* Y = dual_.data() + i * K_;
-    double sum = 0.0;
-    for (int64_t k = 0; k < K_; ++k) {
-      to[k] = Y[k];
-      if (k != problem_.y[i]) sum += Y[k];
-    }
-    to[problem_.y[i]] = -sum;
-  }
-
-  /// Subtract the pull XᵀỸ from features just taken.
-  void pull_features() {
-    std::vector<double> y(size(outputs_));
-    with_rows([&](auto& rows) {
-      for (int64_t i = 0; i < n_; ++i) {
-        sign_row(i, y.data());
-        if (detail::all_zero(y.data(), outputs_)) continue;
-        features_.subtract(rows(i), y.data());
-      }
-    });
-  }
-
-  /// Ỹ_i1 of two classes.
-  double signed_one(int64_t i) const {
-    return problem_.y[i] == 1 ? -dual_[2 * i] : dual_[2 * i + 1];
-  }
-
-  /// Take shorter steps: features that come in while a sample moves make it overshoot.
-  void be_careful() { caution_ = std::min(1.0, 4.0 * caution_); }
-
-  /// Let a sample be visited again.
-  void wake(int64_t i) {
-    wake_[i] = 0;
-    quiet_[i] = 0;
-  }
-
-  /// From now on visit the samples in another order.
-  void shuffle() {
-    for (std::size_t i = order_.size(); i > 1; --i) {
-      state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
-      std::swap(order_[i - 1], order_[state_ % i]);
-    }
-  }
-
-  /// Returns Σ λ_i max(s + r) − ⟨Y_i, s + r⟩ over the visited samples, each just before its
-  /// update: an estimate of the gap of the proximal step's own problem.
-  template <typename Poll>
-  double sweep(Poll poll) {
-    slack_ = 0.0;
-    const int64_t earlier = visits_;
-    with_rows([&](auto& rows) {
-      awake_.clear();
-      for (const int32_t i : order_)
-        if (wake_[i] <= epoch_) awake_.push_back(i);
-      visits_ += std::ssize(awake_);
-      int64_t since = 0;
-      for (std::size_t a = 0; a < awake_.size(); ++a) {
-        // While one sample is at work what the next one needs is on its way.
-        if (a + 1 < awake_.size()) fetch(rows, awake_[a + 1]);
-        const int32_t i = awake_[a];
-        visited_ = static_cast<double>(a + 1);
-        const auto row = rows(i);
-        update(i, row);
-        if ((since += row.count * outputs_ + 64) > 100000) poll(), since = 0;
-      }
-    });
-    ++epoch_;
-    mean_slack_ = slack_ / static_cast<double>(std::max<int64_t>(visits_ - earlier, 1));
-    return slack_;
-  }
-
-  /// A Newton step on the present face; returns its products with the second derivative.
-  template <typename Poll>
-  int64_t climb(Poll poll) {
-    int64_t products = 0;
-    with_rows([&](auto& rows) { products = face_.climb(rows, dual_, intercept_, sigma_b_, poll); });
-    return products;
-  }
-  SdcaFace& face() { return face_; }
-  void drop_face() { face_.release(); }
-  const SdcaFace& face() const { return face_; }
-  /// Dimension of the face: of every sample the classes beyond the first that have a share.
-  int64_t free_duals() const {
-    return std::count_if(dual_.begin(), dual_.end(), [](double y) { return y > 0.0; }) - n_;
-  }
-
-  /// ‖b − c‖²/2σ_b.
-  double moved() const {
-    double sum = 0.0;
-    for (int64_t k = 0; k < outputs_; ++k)
-      sum += (intercept_[k] - anchor_[k]) * (intercept_[k] - anchor_[k]);
-    return sigma_b_ > 0.0 ? 0.5 * sum / sigma_b_ : 0.0;
-  }
-
-  /// The proximal step of the intercept: b' = b, pulled on by the same sums.
-  void advance() {
-    for (int64_t k = 0; k < outputs_; ++k) {
-      const double b = intercept_[k];
-      intercept_[k] += b - anchor_[k];
-      anchor_[k] = b;
-    }
-  }
-
-  /// The intercept that goes with the centre of the features: see SdcaFeatures::average.
-  void average() {
-    if (!features_.linear()) averaged_ = 0;
-    const double share = 1.0 / static_cast<double>(++averaged_);
-    for (int64_t k = 0; k < outputs_; ++k) mean_[k] += share * (anchor_[k] - mean_[k]);
-    if (!features_.linear() || !problem_.design->sparse()) return;
-    if (mean_dual_.empty()) mean_dual_.resize(dual_.size());
-    for (std::size_t e = 0; e < dual_.size(); ++e)
-      mean_dual_[e] += share * (dual_[e] - mean_dual_[e]);
-  }
-
-  /// visit(i, scores of the K classes) at the centre of the features and of the intercept.
-  template <typename Visit>
-  void center_scores(Visit visit) {
-    const Pages<double>& center = features_.center();
-    std::vector<unsigned char> used(size(features_.count()), 0);
-    for (int64_t j = 0; j < features_.count(); ++j)
-      used[j] = !detail::all_zero(center.data() + j * outputs_, outputs_);
-    std::vector<double> s(size(K_), 0.0);
-    double* out = outputs_ == 1 ? s.data() + 1 : s.data();
-    with_rows([&](auto& rows) {
-      for (int64_t i = 0; i < n_; ++i) {
-        std::copy(mean_.begin(), mean_.end(), out);
-        features_.add_center(rows(i), used, out);
-        visit(i, s.data());
-      }
-    });
+  /// With Newton steps, whose mean damping tells how far from quadratic a proximal step's dual is:
+  /// a smaller parameter makes it smoother, and where steps are all but undamped, which solves large
+  /// proximal steps as well as small ones, it can be larger.
+  static double newton_factor(double damping, double sweeps, double steps) {
+    if (damping > 0.1) return sweeps > 0.25 * steps ? 0.5 : 1.0;
+    if (damping > 3e-3 || !(steps > 2.0 * sweeps)) return 1.0;
+    return std::min(std::sqrt(steps / sweeps), 10.0);
   }
 
  private:
-  // A sample counts as all but unmoved with less than this share of the mean slack.
-  static constexpr double small_move = 0.2;
-  static constexpr int short_rest = 2, longest_rest = 7, longest_pause = 30;
-  static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
+  double threshold_ = SdcaSettings::kUnequal;
+  int last_ = 0;
+};
 
-  template <typename Use>
-  void with_rows(Use use) {
-    if (singles_) {
-      use(*singles_);
-    } else if (double_entries_) {
-      use(*double_entries_);
-    } else if (single_entries_) {
-      use(*single_entries_);
-    } else {
-      use(*doubles_);
-    }
+class Sdca {
+ public:
+  Sdca(const HingeProblem& problem, const SdcaOptions& options);
+
+  /// W (d x outputs, or null for 0), b and Y (n x K, divided by alpha). Without Y a spread over the
+  /// classes; with l2 all mass on the true ones, whose W is 0: spread masses take long to gather.
+  void start(const double* W, const double* b, const double* Y);
+
+  /// Proximal steps until the estimated gap is at most target · |objective|, or enough sweeps.
+  bool run(double target, int64_t sweeps, Monitor& monitor);
+
+  int64_t sweeps() const { return sweeps_; }
+  int64_t visits() const { return samples_.visits(); }
+  double sigma() const { return sigma_; }
+  double sigma_b() const { return sigma_b_; }
+  int64_t inner() const { return inner_; }
+  int64_t working_set() const { return at_work_; }
+  /// Single entries that take part; all of the working set's features where there are none.
+  int64_t entries() const { return entries_at_work_; }
+  const SdcaValues& values() const { return values_; }
+  const Pages<double>& dual();
+  Pages<double> give_dual();
+  const std::vector<double>& intercept() const { return intercept_; }
+  /// The features that may be in use, and their rows of W, outputs each.
+  const std::vector<int32_t>& used() const;
+  Pages<double> used_weights() const;
+  /// The same, not held here any more where all features are in use.
+  Pages<double> give_weights();
+  Pages<double> give_mean_dual() { return samples_.give_mean_dual(); }
+
+ private:
+  using Settings = SdcaSettings;
+
+  /// One proximal step: a Newton step where it pays, then so many sweeps, or fewer once its own problem is solved well enough.
+  void step(int64_t inner, Monitor& monitor);
+
+  /// Whether sweeps alone would take long to the target, and Newton steps can help: the face should
+  /// be near, with more free duals than coefficients they would mostly be damped, and for less than
+  /// a digit they are not worth the memory.
+  bool slow(double target) const;
+
+  /// Sweeps to the next evaluation: the usual pause, or less where the gap should be there earlier.
+  int64_t until_evaluation(double target) const;
+
+  /// Give up what rebuilding makes anew, while others need memory; reading dense data takes too long.
+  void release();
+
+  bool norm_penalty() const { return problem_.penalty.quad() == 0.0; }
+  double omega(int64_t j) const { return problem_.penalty.omega[j]; }
+
+  /// Dense data of which at most half is not zero are read compressed.
+  void choose_reading();
+
+  /// Ỹ = λ_i(π_k − [k = y_i])ε with the class shares π and the largest feasible or best ε.
+  void spread_dual();
+
+  /// The mean of the samples' largest margins, as a power of 1024: σ adapts to anything nearer. 1
+  /// where there are none.
+  double typical_margin() const;
+
+  double margin_value() const;
+
+  void price();
+
+  /// T − XᵀỸ of the listed features, m x outputs.
+  Pages<double> pull_of(const std::vector<int32_t>& features);
+
+  /// The first σ: single updates move a dual by its mass per unit of score. Too small a σ is soon
+  /// doubled; from too large a one the first hundred sweeps come to nothing. Weights are of the
+  /// size of the margins, and so is σ.
+  void set_first_sigma();
+
+  /// Whether the state of the features is what the dual makes it, but for rounding: where all take
+  /// part for good and no proximal term holds them, nothing has to be made anew after every evaluation.
+  bool current() const {
+    return features_.linear() && features_.count() == d_ &&
+           evaluations_ % Settings::kRebuildEvery != 0;
   }
 
-  /// Ask for the memory of a sample, or of the rows that it reads where those are many.
-  template <typename Rows>
-  void fetch(Rows& rows, int64_t i) {
-    if (!features_.linear()) return rows.prefetch(i);
-    if (!rows.stored()) return;
-    const auto next = rows(i);
-    features_.fetch(next.index, next.count);
-  }
+  Pages<double> center_of(const std::vector<int32_t>& list);
 
-  template <typename Row>
-  void update(int64_t i, const Row& row) {
-    if (!(curvature_[i] > 0.0)) return settle(i);
-    std::copy(intercept_.begin(), intercept_.end(), scores_.begin());
-    const double own_curvature = features_.gather(row, scores_.data());
-    const double step =
-        options_.relaxation / (features_.linear()
-                                   ? curvature_[i]
-                                   : std::max(own_curvature + sigma_b_, caution_ * curvature_[i]));
-    const double before = slack_;
-    const bool moved = outputs_ == 1 ? move_two(i, row, step) : move(i, row, step);
-    const double own = slack_ - before;
-    if (moved && (features_.linear() || own >= small_move * mean_slack_)) {
-      quiet_[i] = 0;
-      if (features_.linear()) wake_[i] = epoch_ + 1 + pause(own);
-      return;
-    }
-    // Unmoved c times running, or all but: the next 2^c − 2 sweeps pass it by.
-    if (quiet_[i] < (moved ? short_rest : longest_rest)) ++quiet_[i];
-    wake_[i] = epoch_ + (int64_t{1} << quiet_[i]) - 1;
-  }
+  void rebuild();
 
-  /// With a q-th of the mean slack of this sweep a sample is visited in every q-th sweep, so that
-  /// all visits are worth about as much. Not so where centres move and all slacks rise again.
-  int64_t pause(double own) const {
-    // In the first sweep the slacks fall as it goes.
-    if (epoch_ == 0) return 0;
-    const double mean = slack_ / visited_;
-    return own * longest_pause > mean ? static_cast<int64_t>(mean / own) : longest_pause;
-  }
+  /// Evaluate the centre and the dual on the whole problem.
+  void evaluate();
 
-  template <typename Row>
-  bool move(int64_t i, const Row& row, double step) {
-    double* Y = dual_.data() + i * K_;
-    const int64_t label = problem_.y[i];
-    const double* cost = problem_.cost + label * K_;
-    const double scale = problem_.margin_scale ? problem_.margin_scale[i] : 1.0;
-    const double lambda = problem_.lambda[i], own = scores_[label];
-    double best = 0.0;
-    for (int64_t k = 0; k < K_; ++k) {
-      scores_[k] += scale * cost[k] - own;
-      best = scores_[k] > best ? scores_[k] : best;
-    }
-    // All mass on the true class, which no other beats.
-    if (best <= 0.0 && Y[label] >= lambda) return false;
-    double mean = 0.0;
-    for (int64_t k = 0; k < K_; ++k) mean += Y[k] * scores_[k];
-    slack_ += lambda * best - mean;
-    for (int64_t k = 0; k < K_; ++k) moved_dual_[k] = Y[k] + step * scores_[k];
-    project_simplex(moved_dual_.data(), K_, lambda, moved_dual_.data(), scratch_);
-    int64_t count = 0;
-    double largest = 0.0;
-    for (int64_t k = 0; k < K_; ++k) {
-      const double delta = moved_dual_[k] - Y[k];
-      if (delta == 0.0) continue;
-      delta_[count] = delta;
-      moved_[count++] = static_cast<int32_t>(k);
-      largest = std::abs(delta) > largest ? std::abs(delta) : largest;
-    }
-    if (largest <= 1e-13 * lambda) return false;
-    for (int64_t c = 0; c < count; ++c) {
-      const int64_t k = moved_[c];
-      Y[k] = moved_dual_[k];
-      intercept_[k] -= sigma_b_ * delta_[c];
-    }
-    features_.scatter(row, delta_.data(), moved_.data(), count);
-    return true;
-  }
+  void store_center();
 
-  /// Two classes: the mass t on class 1 moves on a segment.
-  template <typename Row>
-  bool move_two(int64_t i, const Row& row, double step) {
-    double* Y = dual_.data() + 2 * i;
-    const double lambda = problem_.lambda[i];
-    const double slope = scores_[0] + problem_.margin(i, 1) - problem_.margin(i, 0);
-    const double old = Y[1];
-    const double now = std::clamp(old + step * slope, 0.0, lambda);
-    double delta = now - old;
-    slack_ += lambda * std::max(slope, 0.0) - old * slope;
-    if (std::abs(delta) <= 1e-13 * lambda) return false;
-    Y[1] = now;
-    Y[0] = lambda - now;
-    intercept_[0] -= sigma_b_ * delta;
-    const int32_t zero = 0;
-    features_.scatter(row, &delta, &zero, 1);
-    return true;
-  }
+  /// Sweeps lag when σ is large, proximal steps when it is small: even the two out.
+  void adapt();
 
-  /// Nothing answers to this sample: all its mass goes where the margin is largest.
-  void settle(int64_t i) {
-    int64_t best = problem_.y[i];
-    for (int64_t k = 0; k < K_; ++k)
-      if (problem_.margin(i, k) > problem_.margin(i, best)) best = k;
-    std::fill(dual_.begin() + i * K_, dual_.begin() + (i + 1) * K_, 0.0);
-    dual_[i * K_ + best] = problem_.lambda[i];
-    wake_[i] = epoch_ + 1000;
-  }
-
-  const HingeProblem& problem_;
-  SdcaFeatures& features_;
+  HingeProblem problem_;
   SdcaOptions options_;
-  int64_t n_, K_, outputs_;
-  double sigma_b_ = 0.0;
-  double caution_ = 0.25;  // share of the curvature with all features that is always reckoned with
-  double slack_ = 0.0, visited_ = 0.0, mean_slack_ = 0.0;  // of this sweep; of the one before
-  Pages<double> dual_;                                     // n x K
-  PackedEntries packed_;                                   // while the dual is given away
-  Pages<double> mean_dual_;                                // n x K, of the linear case
-  std::vector<double> curvature_;                          // n
-  std::vector<int64_t> wake_;  // the sweep at which a sample is visited again
-  std::vector<unsigned char> quiet_;
-  std::vector<double> intercept_, anchor_, mean_;  // b of the present duals, centre, mean centre
-  std::vector<double> scores_, moved_dual_, delta_;
-  std::vector<int32_t> moved_, order_, awake_;
-  std::unique_ptr<SampleRows<float>> singles_;
-  std::unique_ptr<SampleRows<double>> doubles_;
-  std::unique_ptr<EntryRows<float>> single_entries_;
-  std::unique_ptr<EntryRows<double>> double_entries_;
-  ProxScratch scratch_;
-  SdcaFace face_;
-  int64_t epoch_ = 0, visits_ = 0, averaged_ = 0;
-  std::uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
+  int64_t n_, d_, K_, outputs_;
+  SdcaFeatures features_;
+  SdcaSamples samples_;
+  SdcaPrices prices_;
+  SdcaWorkingSet working_set_;
+  SdcaCosts costs_;
+  SdcaBalance balance_, balance_b_;
+  bool compress_ = false, stale_ = false, newton_ = false;
+  double margin_ = 1.0, sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0, leverage_ = 1.0;
+  double best_gap_ = INFINITY, rate_ = 0.0;  // rate: of the logarithm of the gap, per sweep
+  int64_t work_ = 0, sweeps_ = 0, inner_ = 2, pause_ = Settings::kFirstPause, nonzeros_ = 0,
+          evaluations_ = 0;
+  int64_t evaluated_ = 0, best_at_ = 0, adapted_ = 0;  // work, but best_at_: sweeps
+  int64_t at_work_ = 0, entries_at_work_ = 0;
+  std::vector<double> intercept_;
+  std::vector<int32_t> used_;  // the features that are not zero at the centre
+  SdcaValues values_;
 };
 
 }  // namespace sparsvm

@@ -13,6 +13,7 @@
 #include "design/design.hpp"
 #include "penalty/penalty_manifold.hpp"
 #include "problem/hinge_problem.hpp"
+#include "solvers/multiplier_newton/settings.hpp"
 
 namespace sparsvm {
 
@@ -23,15 +24,15 @@ class NewtonFeatures {
       : p_(problem), d_(problem.d()), outputs_(problem.outputs()),
         manifold_(problem.penalty.kind, problem.penalty.l1_ratio), inverse(size(d_)) {
     for (int64_t j = 0; j < d_; ++j) {
-      const double unit = p_.penalty.omega[j] > 0.0 ? p_.penalty.omega[j] : rms[j];
-      inverse[j] = unit > 0.0 ? 1.0 / unit : 1.0;
+      const double size = p_.penalty.omega[j] > 0.0 ? p_.penalty.omega[j] : rms[j];
+      inverse[j] = size > 0.0 ? 1.0 / size : 1.0;
     }
     group_features();
   }
 
   /// Whether all features take part from the beginning: outsiders would cost no less, or the
   /// penalty leaves none at zero.
-  bool take_all() const { return d_ <= 1024 || !manifold_.selects(); }
+  bool take_all() const { return d_ <= Settings::kFewFeatures || !manifold_.selects(); }
 
   void take_all_features() {
     std::fill(in_set_.begin(), in_set_.end(), static_cast<unsigned char>(1));
@@ -50,9 +51,9 @@ class NewtonFeatures {
       active += in_set_[g];
       if (in_set_[g]) continue;
       const double price = priced(g, G);
-      if (price > (afresh ? near_edge : 1.0 + accuracy)) outside.emplace_back(-price, g);
+      if (price > (afresh ? Settings::kNearEdge : 1.0 + accuracy)) outside.emplace_back(-price, g);
     }
-    const auto cap = static_cast<std::size_t>(std::max<int64_t>(50, active));
+    const auto cap = static_cast<std::size_t>(std::max(Settings::kEntrants, active));
     if (outside.size() > cap) {
       std::nth_element(outside.begin(), outside.begin() + static_cast<std::ptrdiff_t>(cap),
                        outside.end());
@@ -67,8 +68,7 @@ class NewtonFeatures {
   double tilt(int64_t j, int64_t o) const { return p_.tilt ? p_.tilt[j * outputs_ + o] : 0.0; }
 
  private:
-  /// Dual norms from here on are told apart; smaller ones are all alike.
-  static constexpr double near_edge = 0.8;
+  using Settings = MultiplierNewtonSettings;
 
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
 
@@ -118,10 +118,11 @@ class NewtonFeatures {
       }
       block.first.push_back(static_cast<int64_t>(slope.size()));
       // Bisection between a cheap lower and upper bound: only which exceed matters.
-      if (!manifold_.exceeds(block, 0, slope.data(), std::max(price, near_edge))) continue;
-      double low = std::max(price, near_edge), high = 2.0 * low;
+      if (!manifold_.exceeds(block, 0, slope.data(), std::max(price, Settings::kNearEdge)))
+        continue;
+      double low = std::max(price, Settings::kNearEdge), high = 2.0 * low;
       while (manifold_.exceeds(block, 0, slope.data(), high)) low = high, high *= 2.0;
-      for (int pass = 0; pass < 40; ++pass) {
+      for (int pass = 0; pass < Settings::kBisections; ++pass) {
         const double middle = 0.5 * (low + high);
         (manifold_.exceeds(block, 0, slope.data(), middle) ? low : high) = middle;
       }

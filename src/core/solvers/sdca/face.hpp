@@ -16,8 +16,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "solvers/sdca/sdca_features.hpp"
-#include "solvers/sdca/sdca_problem.hpp"
+#include "problem/hinge_problem.hpp"
+#include "solvers/sdca/features.hpp"
+#include "solvers/sdca/settings.hpp"
 #include "support/mmap_vector.hpp"
 
 namespace sparsvm {
@@ -36,8 +37,8 @@ class SdcaFace {
   /// One step from Y (n x K) and b, which belong to the state of the features; all three move, or
   /// none where no step raises D. Returns how many products with D'' it took.
   template <typename T, typename Poll>
-  int64_t climb(SampleRows<T>& rows, Pages<double>& dual, std::vector<double>& intercept,
-                double sigma_b, Poll poll) {
+  int64_t newton_step(SampleRows<T>& rows, Pages<double>& dual, std::vector<double>& intercept,
+                      double sigma_b, Poll poll) {
     sigma_b_ = sigma_b;
     features_.refresh();
     collect(rows, dual, intercept);
@@ -48,7 +49,7 @@ class SdcaFace {
     return products;
   }
   template <typename T, typename Poll>
-  int64_t climb(EntryRows<T>&, Pages<double>&, std::vector<double>&, double, Poll) {
+  int64_t newton_step(EntryRows<T>&, Pages<double>&, std::vector<double>&, double, Poll) {
     return 0;
   }
   /// The geometric mean of the damping since the last call.
@@ -67,14 +68,7 @@ class SdcaFace {
   }
 
  private:
-  static constexpr int most_products = 100, most_halvings = 8;
-  static constexpr double accuracy = 0.1;  // of the linear equation, in the preconditioned norm
-  // The damping grows where steps are cut and falls where they are not.
-  static constexpr double least_damping = 1e-8, most_damping = 1.0;
-
-  // Entries of the features in use are copied as long as that takes no more than a quarter of the
-  // data or so many bytes; otherwise they are picked from the rows for every product.
-  static constexpr int64_t small_copy = int64_t{1} << 21;
+  using Settings = SdcaSettings;
 
   /// Samples with several classes, their gradients, their entries among the features in use.
   template <typename Rows>
@@ -126,7 +120,8 @@ class SdcaFace {
     empty(samples + 1, first_, row_first_);
     empty(duals, class_, base_, residual_);
     const auto bytes = static_cast<int64_t>(entries * (sizeof(double) + sizeof(int32_t)));
-    copied_ = bytes <= std::max(small_copy, problem_.design->data_bytes() / 4);
+    // Otherwise they are picked from the rows for every product.
+    copied_ = bytes <= std::max(Settings::kSmallCopy, problem_.design->data_bytes() / 4);
     empty(copied_ ? entries : 0, x_, index_);
     picked_x_.resize(longest), picked_index_.resize(longest);
     first_.push_back(0), row_first_.push_back(0);
@@ -234,8 +229,8 @@ class SdcaFace {
     search_.assign(class_.size(), 0.0);
     image_.resize(class_.size());
     double size = product(residual_, residual_, true), ratio = 0.0;
-    const double enough = accuracy * accuracy * size;
-    for (int64_t turn = 0; turn < most_products; ++turn) {
+    const double enough = Settings::kAccuracy * Settings::kAccuracy * size;
+    for (int64_t turn = 0; turn < Settings::kMostProducts; ++turn) {
       if (!(size > enough)) return turn;
       for (int64_t s = 0; s < std::ssize(sample_); ++s)
         for (int64_t e = first_[s]; e < first_[s + 1]; ++e)
@@ -252,7 +247,7 @@ class SdcaFace {
       ratio = now / size;
       size = now;
     }
-    return most_products;
+    return Settings::kMostProducts;
   }
 
   /// Go along the projected step as far as D rises in proportion.
@@ -260,20 +255,20 @@ class SdcaFace {
   void follow(Rows& rows, Pages<double>& dual, std::vector<double>& intercept) {
     const double before = potential(intercept);
     double length = 1.0;
-    for (int turn = 0; turn < most_halvings; ++turn, length *= 0.5) {
+    for (int turn = 0; turn < Settings::kMostHalvings; ++turn, length *= 0.5) {
       double slope = 0.0;
       const double gained = move(rows, dual, intercept, length, slope);
       features_.refresh();
       // Rounding may hide what the last steps gain.
       if (gained - (potential(intercept) - before) >= 0.1 * slope - 1e-14 * before) {
-        if (turn == 0) damping_ = std::max(damping_ / 4.0, least_damping);
-        if (turn > 1) damping_ = std::min(damping_ * 4.0, most_damping);
+        if (turn == 0) damping_ = std::max(damping_ / 4.0, Settings::kLeastDamping);
+        if (turn > 1) damping_ = std::min(damping_ * 4.0, Settings::kMostDamping);
         return;
       }
     }
     double slope = 0.0;
     move(rows, dual, intercept, 0.0, slope);
-    damping_ = std::min(damping_ * 16.0, most_damping);
+    damping_ = std::min(damping_ * 16.0, Settings::kMostDamping);
   }
 
   double potential(const std::vector<double>& intercept) const {
@@ -326,7 +321,7 @@ class SdcaFace {
   SdcaFeatures& features_;
   int64_t K_, outputs_;
   int steps_ = 0;  // since the damping was asked for
-  double sigma_b_ = 0.0, damping_ = 0.1, log_damping_ = 0.0;
+  double sigma_b_ = 0.0, damping_ = Settings::kFirstDamping, log_damping_ = 0.0;
   Pages<int32_t> alive_, place_;  // features in use, and their numbers among those
   Pages<int32_t> sample_, class_, index_;
   Pages<int64_t> first_, row_first_;  // of every sample: its classes, its entries

@@ -4,7 +4,7 @@
 //
 // with the coordinates of a tie replaced by their common direction. Up to `direct` unknowns it is
 // assembled and factored; beyond, preconditioned conjugate gradients
-// (multiplier_newton_preconditioner.hpp).
+// (preconditioner.hpp).
 //
 // Coordinates e = f·outputs + o belong to feature f of the working set, the last `outputs` of them
 // to the intercept.
@@ -17,7 +17,8 @@
 
 #include "linalg/blas.hpp"
 #include "penalty/penalty_manifold.hpp"
-#include "solvers/multiplier_newton/multiplier_newton_preconditioner.hpp"
+#include "solvers/multiplier_newton/preconditioner.hpp"
+#include "solvers/multiplier_newton/settings.hpp"
 #include "solvers/multiplier_newton/tied_samples.hpp"
 
 namespace sparsvm {
@@ -35,22 +36,21 @@ class MultiplierNewtonSystem {
 
   /// D (off included) for the manifold point and the slope g; `anchor` holds 1/σ per coordinate.
   /// features and scale are of the working set. False if no factorisation succeeded.
-  template <typename Poll>
   bool solve(const ManifoldPoint& point, const double* Z, const double* g, const double* anchor,
              const std::vector<int32_t>& features, const std::vector<double>& scale, bool intercept,
              double damping, double accuracy, TiedSamples& tied, std::vector<double>& D,
-             Poll poll) {
+             Monitor& monitor) {
     damping_ = damping;
     number(point, features, scale, intercept, tied);
     std::vector<double> right(static_cast<std::size_t>(count()), 0.0);
-    right_side(point, Z, g, anchor, tied, right.data(), poll);
+    right_side(point, Z, g, anchor, tied, right.data(), monitor);
     reduce(point);
     std::vector<double> small = down(right);
     unknowns_ = static_cast<int64_t>(small.size());
     iterations_ = 0;
     const bool done = unknowns_ <= direct
-                          ? factor_and_solve(point, anchor, tied, small, poll)
-                          : conjugate_gradients(point, anchor, tied, small, accuracy, poll);
+                          ? factor_and_solve(point, anchor, tied, small, monitor)
+                          : conjugate_gradients(point, anchor, tied, small, accuracy, monitor);
     if (!done) return false;
     D = point.off;
     const std::vector<double> raw = up(small);
@@ -60,8 +60,7 @@ class MultiplierNewtonSystem {
 
  private:
   using Vector = std::vector<double>;
-  /// Doubles that the factors of all outputs may take, and rays that are factored.
-  static constexpr int64_t largest_factors = int64_t{1} << 24, largest_rays = 4000;
+  using Settings = MultiplierNewtonSettings;
 
   int64_t count() const { return static_cast<int64_t>(coordinate_.size()); }
   std::size_t at(int64_t e) const { return static_cast<std::size_t>(e); }
@@ -105,9 +104,8 @@ class MultiplierNewtonSystem {
   }
 
   /// -(g + v) + M (Z⁺ - Z) - (H + 1/σ) off.
-  template <typename Poll>
   void right_side(const ManifoldPoint& point, const double* Z, const double* g,
-                  const double* anchor, TiedSamples& tied, double* right, Poll poll) {
+                  const double* anchor, TiedSamples& tied, double* right, Monitor& monitor) {
     for (int64_t r = 0; r < count(); ++r) {
       const int64_t e = coordinate_[r];
       right[r] = -(g[e] + point.pull[e]) + point.delta[e] * (point.plus[e] - Z[e]) -
@@ -130,7 +128,7 @@ class MultiplierNewtonSystem {
       V[place(static_cast<int64_t>(e))] = point.off[e];
     }
     if (!moves) return;
-    tied.product(V.data(), HV.data(), poll);
+    tied.product(V.data(), HV.data(), monitor);
     for (int64_t r = 0; r < count(); ++r) right[r] -= HV[place(coordinate_[r])];
   }
 
@@ -175,12 +173,11 @@ class MultiplierNewtonSystem {
 
   // -------------------------------------------------------------- direct
 
-  template <typename Poll>
   bool factor_and_solve(const ManifoldPoint& point, const double* anchor, TiedSamples& tied,
-                        Vector& x, Poll poll) {
+                        Vector& x, Monitor& monitor) {
     const int64_t q = count();
     matrix_.assign(at(q * q), 0.0);
-    tied.assemble(lists_, offset_, matrix_.data(), q, poll);
+    tied.assemble(lists_, offset_, matrix_.data(), q, monitor);
     for (int64_t r = 0; r < q; ++r) {
       const int64_t e = coordinate_[r];
       matrix_[r * q + r] += damping_ + anchor[e] + point.delta[e];
@@ -222,7 +219,8 @@ class MultiplierNewtonSystem {
     for (int64_t c = 0; c < q; ++c) {
       for (int64_t r = c + 1; r < q; ++r) matrix_[r * q + c] = matrix_[c * q + r];
     }
-    for (double raise = 0.0; raise < 1e-4; raise = raise == 0.0 ? 1e-14 : 30.0 * raise) {
+    for (double raise = 0.0; raise < Settings::kLastRaise;
+         raise = raise == 0.0 ? Settings::kFirstRaise : Settings::kNextRaise * raise) {
       if (raise > 0.0) {
         for (int64_t c = 0; c < q; ++c) {
           for (int64_t r = c + 1; r < q; ++r) matrix_[c * q + r] = matrix_[r * q + c];
@@ -241,13 +239,12 @@ class MultiplierNewtonSystem {
 
   // -------------------------------------------------------------- conjugate gradients
 
-  template <typename Poll>
   Vector apply(const ManifoldPoint& point, const double* anchor, TiedSamples& tied,
-               const Vector& small, Poll poll) const {
+               const Vector& small, Monitor& monitor) const {
     const Vector raw = up(small);
     Vector V(at(tied.columns() * outputs_), 0.0), HV(V.size()), out(raw.size());
     for (int64_t r = 0; r < count(); ++r) V[place(coordinate_[r])] = raw[r];
-    tied.product(V.data(), HV.data(), poll);
+    tied.product(V.data(), HV.data(), monitor);
     for (int64_t r = 0; r < count(); ++r) {
       const int64_t e = coordinate_[r];
       out[r] = HV[place(e)] + (damping_ + anchor[e] + point.delta[e]) * raw[r];
@@ -265,24 +262,24 @@ class MultiplierNewtonSystem {
   }
 
   /// The outputs one by one, and the rays of the curved blocks.
-  template <typename Poll>
   bool precondition(const ManifoldPoint& point, const double* anchor, TiedSamples& tied,
-                    Poll poll) {
+                    Monitor& monitor) {
     Vector diagonal(coordinate_.size());
     for (int64_t r = 0; r < count(); ++r) {
       const int64_t e = coordinate_[r];
       diagonal[r] = damping_ + anchor[e] + point.delta[e];
     }
     const auto limit = static_cast<int64_t>(
-        std::sqrt(static_cast<double>(largest_factors) / static_cast<double>(outputs_)));
+        std::sqrt(static_cast<double>(Settings::kLargestFactors) / static_cast<double>(outputs_)));
     blocks_.resize(at(outputs_));
     for (int64_t o = 0; o < outputs_; ++o) {
-      if (!blocks_[o].factor(o, lists_[o], diagonal.data() + offset_[o], limit, tied, poll)) {
+      if (!blocks_[o].factor(o, lists_[o], diagonal.data() + offset_[o], limit, tied, monitor)) {
         return false;
       }
-      poll();
+      monitor.poll();
     }
-    rays_.factor(point, raw_of_, column_of_, outputs_, diagonal.data(), largest_rays, tied, poll);
+    rays_.factor(point, raw_of_, column_of_, outputs_, diagonal.data(), Settings::kMostRays, tied,
+                 monitor);
     return true;
   }
 
@@ -294,17 +291,16 @@ class MultiplierNewtonSystem {
     return down(out);
   }
 
-  template <typename Poll>
   bool conjugate_gradients(const ManifoldPoint& point, const double* anchor, TiedSamples& tied,
-                           Vector& x, double accuracy, Poll poll) {
-    if (!precondition(point, anchor, tied, poll)) return false;
+                           Vector& x, double accuracy, Monitor& monitor) {
+    if (!precondition(point, anchor, tied, monitor)) return false;
     Vector residual = x;
     std::fill(x.begin(), x.end(), 0.0);
     Vector z = preconditioned(residual), direction = z;
     double rho = dot(reduced_, residual.data(), z.data());
     const double stop = accuracy * accuracy * rho;
-    for (; iterations_ < 500 && rho > stop; ++iterations_) {
-      const Vector image = apply(point, anchor, tied, direction, poll);
+    for (; iterations_ < Settings::kMostIterations && rho > stop; ++iterations_) {
+      const Vector image = apply(point, anchor, tied, direction, monitor);
       const double curvature = dot(reduced_, direction.data(), image.data());
       if (!(curvature > 0.0)) break;
       const double step = rho / curvature;

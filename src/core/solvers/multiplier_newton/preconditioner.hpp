@@ -24,9 +24,8 @@ class OutputBlock {
  public:
   /// `diagonal` has one entry per coordinate, `list` their columns. Blocks beyond `limit` on either
   /// side are replaced by their diagonals.
-  template <typename Poll>
   bool factor(int64_t output, const std::vector<int32_t>& list, const double* diagonal,
-              int64_t limit, TiedSamples& tied, Poll poll) {
+              int64_t limit, TiedSamples& tied, Monitor& monitor) {
     size_ = static_cast<int64_t>(list.size());
     diagonal_.assign(diagonal, diagonal + size_);
     across_ = false;
@@ -43,7 +42,7 @@ class OutputBlock {
       return take_diagonal();
     }
     factor_.assign(at(size_ * size_), 0.0);
-    tied.assemble_output(output, list, factor_.data(), size_, poll);
+    tied.assemble_output(output, list, factor_.data(), size_, monitor);
     for (int64_t r = 0; r < size_; ++r) {
       double& entry = factor_[at(r * size_ + r)];
       entry = (entry + diagonal_[at(r)]) * (1.0 + 1e-12);
@@ -157,10 +156,9 @@ class BlockRays {
 
   /// The rays of the curved blocks of `point`, unless they are more than `limit`. raw_of numbers the
   /// coordinates, column_of the columns of the features.
-  template <typename Poll>
   void factor(const ManifoldPoint& point, const std::vector<int64_t>& raw_of,
               const std::vector<int32_t>& column_of, int64_t outputs, const double* diagonal,
-              int64_t limit, TiedSamples& tied, Poll poll) {
+              int64_t limit, TiedSamples& tied, Monitor& monitor) {
     count_ = static_cast<int64_t>(point.curved.size());
     if (count_ == 0 || count_ > limit) {
       count_ = 0;
@@ -185,7 +183,7 @@ class BlockRays {
       factor_[at(b * count_ + b)] = std::max(own, 0.0);
     }
     add_samples(tied);
-    poll();
+    monitor.poll();
     for (int64_t b = 0; b < count_; ++b) factor_[at(b * count_ + b)] *= 1.0 + 1e-12;
     const int q = static_cast<int>(count_);
     // Without them the outputs alone still precondition.

@@ -1,6 +1,6 @@
 // The feature side of dual coordinate ascent: from the dual's pull on the features to the weights.
 //
-// With G = XᵀỸ, a tilt T and the centre C of the proximal step, the state is
+// With G = XᵀỸ, a linear term T and the centre C of the proximal step, the state is
 //
 //   V = aC + T − G,     W(V) = argmin_W  g(W) + ½ a‖W − C‖² − ⟨T − G, W⟩,
 //
@@ -24,10 +24,8 @@
 #include "design/row_reader.hpp"
 #include "penalty/penalty.hpp"
 #include "prox/prox.hpp"
-#include "solvers/sdca/sdca_entries.hpp"
-#include "solvers/sdca/sdca_groups.hpp"
-#include "solvers/sdca/sdca_map.hpp"
-#include "solvers/sdca/sdca_slope.hpp"
+#include "solvers/sdca/entries.hpp"
+#include "solvers/sdca/prox_map.hpp"
 #include "support/mmap_vector.hpp"
 
 namespace sparsvm {
@@ -47,7 +45,7 @@ class SdcaFeatures {
   SdcaRow row(int64_t j) const { return {V_.data() + j * K_, gain_[j], level_[j], size_[j]}; }
 
   /// Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
-  /// pull of the dual is to be subtracted, and `refresh` called. The tilt is of all d features.
+  /// pull of the dual is to be subtracted, and `refresh` called. The linear term is of all d features.
   void take(std::vector<int32_t> features, Pages<double> center, const double* tilt,
             double inverse_sigma) {
     features_ = std::move(features);
@@ -90,7 +88,7 @@ class SdcaFeatures {
     if (!linear()) V_ = Pages<double>();
   }
   /// Hold no more than the centre of these features (ascending) until others are taken up.
-  void rest(const std::vector<int32_t>& features) {
+  void hold(const std::vector<int32_t>& features) {
     center_ = rows_of(features, features_, center_, K_);
     features_ = features;
     m_ = std::ssize(features_);
@@ -363,7 +361,7 @@ class SdcaFeatures {
       const int64_t j = index[e];
       if (size_[j] <= share * level_[j]) continue;
       shrink_row(j, row_.data());
-      if (detail::all_zero(row_.data(), K_)) continue;
+      if (all_zero_row(row_.data(), K_)) continue;
       const double value = static_cast<double>(x[e]), weight = value * gain_[j];
       curvature += value * weight;
       for (int64_t k = 0; k < K_; ++k) s[k] += weight * row_[k];

@@ -115,7 +115,7 @@ class EntryRows {
   std::vector<int32_t> class_, entry_;
 };
 
-/// V, W and the centre on the entries; see sdca_features.hpp for what they are.
+/// V, W and the centre on the entries; see features.hpp for what they are.
 class SdcaEntries {
  public:
   const EntryList& list() const { return list_; }

@@ -1,0 +1,225 @@
+// W(V) of features.hpp: the shapes it takes with the different penalties, its derivative where rows
+// are easily differentiated, and its values where the penalty joins several features.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "penalty/penalty.hpp"
+#include "prox/prox.hpp"
+#include "support/mmap_vector.hpp"
+
+namespace sparsvm {
+
+inline bool all_zero_row(const double* row, int64_t K) {
+  return std::all_of(row, row + K, [](double v) { return v == 0.0; });
+}
+
+/// How W(V) separates: by entries, which may be scaled only, by rows of one feature and all outputs,
+/// or by wider groups.
+enum class SdcaMap { linear, entries, rows_l2, rows_sparse, rows_linf, groups };
+
+/// Groups of one entry are entries: every norm is the absolute value.
+inline SdcaMap sdca_map(const Penalty& penalty) {
+  if (!penalty.grouped()) return penalty.ratio() == 0.0 ? SdcaMap::linear : SdcaMap::entries;
+  std::vector<int32_t> count(static_cast<std::size_t>(penalty.n_groups), 0);
+  for (int64_t j = 0; j < penalty.d; ++j)
+    if (++count[penalty.groups[j]] > 1) return SdcaMap::groups;
+  if (penalty.per_class || penalty.outputs == 1) return SdcaMap::entries;
+  return penalty.kind == PenaltyKind::group_l2     ? SdcaMap::rows_l2
+         : penalty.kind == PenaltyKind::group_linf ? SdcaMap::rows_linf
+                                                   : SdcaMap::rows_sparse;
+}
+
+/// A row v of V shrunk at its level, without the gain; not for groups.
+inline void sdca_shrink(SdcaMap map, double ratio, const double* v, int64_t K, double level,
+                        double* out, ProxScratch& scratch) {
+  switch (map) {
+    case SdcaMap::rows_linf: prox_group_linf(v, K, level, out, scratch); return;
+    case SdcaMap::rows_sparse:
+      for (int64_t k = 0; k < K; ++k) out[k] = soft(v[k], ratio * level);
+      prox_group_l2(out, K, (1.0 - ratio) * level, out);
+      return;
+    case SdcaMap::rows_l2: prox_group_l2(v, K, level, out); return;
+    default:
+      for (int64_t k = 0; k < K; ++k) out[k] = soft(v[k], level);
+  }
+}
+
+/// The rows (outputs each) of the listed features among those of others, zero where there is none;
+/// both lists ascend.
+inline Pages<double> rows_of(const std::vector<int32_t>& list, const std::vector<int32_t>& others,
+                             const Pages<double>& rows, int64_t outputs) {
+  Pages<double> out(list.size() * static_cast<std::size_t>(outputs), 0.0);
+  std::size_t at = 0;
+  for (std::size_t a = 0; a < list.size(); ++a) {
+    while (at < others.size() && others[at] < list[a]) ++at;
+    if (at == others.size()) break;
+    if (others[at] == list[a])
+      std::copy_n(rows.data() + static_cast<int64_t>(at) * outputs, outputs,
+                  out.data() + static_cast<int64_t>(a) * outputs);
+  }
+  return out;
+}
+
+// ---------------------------------------------------------------- the derivative
+
+/// One feature: its row of V, and what is known about it.
+struct SdcaRow {
+  const double* v;
+  double gain, level, size;  // size: the squares of v for rows_l2, the largest |v| for entries
+};
+
+inline bool sdca_differentiable(SdcaMap map) {
+  return map == SdcaMap::rows_l2 || map == SdcaMap::entries;
+}
+
+/// Whether W is not zero there.
+inline bool sdca_in_use(SdcaMap map, const SdcaRow& row) {
+  return row.size > (map == SdcaMap::rows_l2 ? row.level * row.level : row.level);
+}
+
+/// u <- W'(V) u for a feature in use.
+inline void sdca_slope(SdcaMap map, const SdcaRow& row, int64_t K, double* u) {
+  if (map == SdcaMap::entries) {
+    for (int64_t k = 0; k < K; ++k) u[k] = std::abs(row.v[k]) > row.level ? row.gain * u[k] : 0.0;
+    return;
+  }
+  // W = γ(1 − ω/‖v‖)v.
+  const double part = row.level / std::sqrt(row.size);
+  double along = 0.0;
+  for (int64_t k = 0; k < K; ++k) along += row.v[k] * u[k];
+  along *= part / row.size;
+  for (int64_t k = 0; k < K; ++k) u[k] = row.gain * ((1.0 - part) * u[k] + along * row.v[k]);
+}
+
+/// The mean of the diagonal of W'(V), or a bound of it.
+inline double sdca_mean_slope(SdcaMap map, const SdcaRow& row, int64_t K) {
+  if (map == SdcaMap::entries) return row.gain;
+  const double part = row.level / std::sqrt(row.size);
+  return row.gain * (1.0 - part + part / static_cast<double>(K));
+}
+
+/// Φ(V), whose gradient is W.
+inline double sdca_potential(SdcaMap map, const SdcaRow& row, int64_t K) {
+  if (!sdca_in_use(map, row)) return 0.0;
+  double squares = 0.0;
+  if (map == SdcaMap::rows_l2) {
+    const double over = std::sqrt(row.size) - row.level;
+    squares = over * over;
+  } else {
+    for (int64_t k = 0; k < K; ++k) {
+      const double over = soft(row.v[k], row.level);
+      squares += over * over;
+    }
+  }
+  return 0.5 * row.gain * squares;
+}
+
+// ---------------------------------------------------------------- groups of features
+
+/// V (m x outputs) and per feature the gain and the level of shrinking.
+struct SdcaState {
+  const double *V, *gain, *level;
+};
+
+/// W(V) group by group, found when it is asked for and kept until a row of the group changes.
+class SdcaGroups {
+ public:
+  /// Number the groups among the features.
+  void take(const std::vector<int32_t>& features, const Penalty& penalty) {
+    penalty_ = &penalty;
+    std::vector<int32_t> number(static_cast<std::size_t>(penalty.n_groups), -1);
+    std::vector<int64_t> sizes;
+    group_.resize(features.size());
+    for (std::size_t j = 0; j < features.size(); ++j) {
+      int32_t& known = number[penalty.groups[features[j]]];
+      if (known < 0) {
+        group_[j] = known = static_cast<int32_t>(sizes.size());
+        sizes.push_back(1);
+      } else {
+        ++sizes[group_[j] = known];
+      }
+    }
+    first_.assign(sizes.size() + 1, 0);
+    int64_t widest = 0;
+    for (std::size_t g = 0; g < sizes.size(); ++g) {
+      first_[g + 1] = first_[g] + sizes[g];
+      widest = std::max(widest, sizes[g]);
+    }
+    members_.resize(features.size());
+    std::vector<int64_t> next(first_.begin(), first_.end() - 1);
+    for (std::size_t j = 0; j < features.size(); ++j)
+      members_[next[group_[j]]++] = static_cast<int32_t>(j);
+    stale_.assign(sizes.size(), 1);
+    alive_.assign(sizes.size(), 0);
+    cached_.assign(features.size() * static_cast<std::size_t>(penalty.outputs), 0.0);
+    gathered_.resize(static_cast<std::size_t>(widest * penalty.outputs));
+    scratch_.reserve(widest * penalty.outputs);
+  }
+
+  int64_t of(int64_t j) const { return group_[j]; }
+  /// A row of the feature's group has changed; every row has.
+  void touch(int64_t j) { stale_[group_[j]] = 1; }
+  void touch() { std::fill(stale_.begin(), stale_.end(), static_cast<unsigned char>(1)); }
+
+  /// Bring W up to date: of the group of feature j, of all groups.
+  void evaluate(int64_t j, const SdcaState& state) {
+    if (stale_[group_[j]]) evaluate_group(group_[j], state);
+  }
+  void evaluate(const SdcaState& state) {
+    for (int64_t g = 0; g + 1 < std::ssize(first_); ++g)
+      if (stale_[g]) evaluate_group(g, state);
+  }
+  /// Whether anything of the feature's group is not zero, and the feature's weights, as evaluated.
+  bool alive(int64_t j) const { return alive_[group_[j]] != 0; }
+  const double* weights(int64_t j) const { return cached_.data() + j * penalty_->outputs; }
+
+ private:
+  /// cached = W on one group: unweighted shrinking of V/ω, times gain · ω.
+  void evaluate_group(int64_t g, const SdcaState& state) {
+    stale_[g] = 0;
+    alive_[g] = 0;
+    const int64_t K = penalty_->outputs, from = first_[g], to = first_[g + 1];
+    const int64_t width = penalty_->per_class ? 1 : K, copies = penalty_->per_class ? K : 1;
+    for (int64_t c = 0; c < copies; ++c) {
+      double* at = gathered_.data();
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t j = members_[i];
+        const double scale = 1.0 / state.level[j];
+        for (int64_t k = 0; k < width; ++k) *at++ = scale * state.V[j * K + c + k];
+      }
+      shrink(gathered_.data(), (to - from) * width);
+      at = gathered_.data();
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t j = members_[i];
+        const double scale = state.gain[j] * state.level[j];
+        for (int64_t k = 0; k < width; ++k, ++at) {
+          cached_[j * K + c + k] = scale * *at + 0.0;
+          if (*at != 0.0) alive_[g] = 1;
+        }
+      }
+    }
+  }
+
+  void shrink(double* u, int64_t n) {
+    switch (penalty_->kind) {
+      case PenaltyKind::group_linf: return prox_group_linf(u, n, 1.0, u, scratch_);
+      case PenaltyKind::sparse_group:
+        for (int64_t k = 0; k < n; ++k) u[k] = soft(u[k], penalty_->l1_ratio);
+        return prox_group_l2(u, n, 1.0 - penalty_->l1_ratio, u);
+      default: return prox_group_l2(u, n, 1.0, u);
+    }
+  }
+
+  const Penalty* penalty_ = nullptr;
+  std::vector<int32_t> group_, members_;  // of each feature; by group
+  std::vector<int64_t> first_;
+  std::vector<unsigned char> stale_, alive_;
+  Pages<double> cached_, gathered_;
+  ProxScratch scratch_;
+};
+
+}  // namespace sparsvm

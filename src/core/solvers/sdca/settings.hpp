@@ -1,0 +1,78 @@
+// The options and constants of dual coordinate ascent.
+//
+// Where no measurement is named the value is a rule of thumb: it was set once, and halving or
+// doubling it is not known to matter.
+#pragma once
+
+#include <cstdint>
+
+namespace sparsvm {
+
+using std::int64_t;
+
+struct SdcaOptions {
+  double relaxation = 1.7;  // ρ: up to 2 every update still ascends
+  int sweeps = 2;           // per proximal step
+};
+
+struct SdcaSettings {
+  // Shrinking of samples. With less than this share of the mean slack a sample counts as unmoved.
+  static constexpr double kSmallMove = 0.2;
+  // Unmoved c times running, 2^c − 2 sweeps pass a sample by; c ends here, sooner where it moved a
+  // little. In the linear case a sample is passed by for at most so many sweeps.
+  static constexpr int kLongestPause = 7, kShortestPause = 2, kMostPassed = 30;
+  // Sweeps until a sample without any feature is visited again: nothing but other features moves it.
+  static constexpr int64_t kSettled = 1000;
+  // Changes of a dual below this share of its mass are rounding.
+  static constexpr double kRounding = 1e-13;
+  // The share of the curvature with all features that a step always reckons with, and its growth
+  // where proximal steps have to be solved better.
+  static constexpr double kCaution = 0.25, kMoreCaution = 4.0;
+  // Multiplications between two questions whether Ctrl-C was pressed: well below 0.1 s.
+  static constexpr int64_t kPollWork = 100000;
+
+  // Evaluations of the whole problem: sweeps to the first, how many more to each next, and to the
+  // last; without features to price an evaluation costs half a sweep, else several.
+  static constexpr int64_t kFirstPause = 6, kPauseGrowth = 4, kMostSweeps = 50;
+  static constexpr int64_t kLeastSweeps = 2, kSoonest = 8;
+  // The features are made anew from the dual, and the leverage of the intercept found, at every
+  // 16th and every 4th evaluation: rounding gathers slowly.
+  static constexpr int64_t kRebuildEvery = 16, kLeverageEvery = 4;
+  // A proximal step is solved well enough with this share of its own move left.
+  static constexpr double kInexact = 0.3;
+  // A slack beyond this share of the margin brings a sample back.
+  static constexpr double kBack = 1e-9;
+  // Where the gap has not fallen to 0.9 of its best for so many sweeps, or multiples of the sweeps of
+  // a proximal step, proximal steps get twice the sweeps, up to a limit.
+  static constexpr double kFallen = 0.9;
+  static constexpr int64_t kStandstill = 1000, kStandstillSteps = 8, kMostInner = 4096;
+  // σ_b over σ times the mean square of a sample: the intercept is one coordinate among many.
+  static constexpr double kInterceptShare = 0.1;
+  // Dense samples of which the zeros are counted.
+  static constexpr int64_t kCounted = 200;
+
+  // Newton steps. So many products with the second derivative take as long as a sweep. They begin
+  // below this relative gap, where sweeps alone would take longer than so many for what is left, and
+  // more than a digit is.
+  static constexpr int64_t kProductsPerSweep = 6;
+  static constexpr double kNewtonGap = 1e-2, kManySweeps = 100.0, kDigit = 10.0;
+  static constexpr int kMostProducts = 100, kMostHalvings = 8;
+  static constexpr double kAccuracy = 0.1;  // of the linear equation, in the preconditioned norm
+  // The damping grows where steps are cut and falls where they are not.
+  static constexpr double kFirstDamping = 0.1, kLeastDamping = 1e-8, kMostDamping = 1.0;
+  // Bytes that may always be copied; beyond, a quarter of the data.
+  static constexpr int64_t kSmallCopy = int64_t{1} << 21;
+
+  // The balance of sweeps and proximal steps: how unequal they must be, growing with every change of
+  // direction up to a limit.
+  static constexpr double kUnequal = 2.0, kUnequalGrowth = 1.5, kMostUnequal = 16.0;
+
+  // Pricing. Entries of XᵀỸ at a time: half a megabyte, which stays in the cache.
+  static constexpr int64_t kBlockEntries = int64_t{1} << 16;
+  // Dual norms between these are tight. Besides tight and used ones at least so many features take
+  // part, and at least this part of the samples.
+  static constexpr double kTightFrom = 0.999, kTightTo = 1.001;
+  static constexpr int64_t kLeastFeatures = 200, kSamplesPerFeature = 20;
+};
+
+}  // namespace sparsvm
