@@ -18,7 +18,7 @@ from sparsvm.numerics.packed import Packed
 from sparsvm.penalties import L1, L2, GroupL2
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import SDCA, InteriorPoint
-from sparsvm.solvers.run.incumbent import Watch
+from sparsvm.solvers.run.incumbent import Incumbent
 from sparsvm.solvers.run.native import hinge_problem
 
 pytestmark = pytest.mark.native
@@ -231,7 +231,7 @@ def test_best_dual_of_many_classes_is_kept_without_its_zeros():
     rng = np.random.default_rng(2)
     X = sp.random(60, 20, 0.3, "csr", rng=rng)
     problem = _problem(X, (np.arange(60) % 12).astype(np.int32), L1(), 0.01)
-    watch = Watch(problem, None, anyway=False)
+    watch = Incumbent(problem, None, anyway=False)
     for share in (0.05, 0.9):
         dual = np.where(rng.random((60, 12)) < share, rng.random((60, 12)), 0.0)
         watch.packed_dual = Packed(dual.copy())

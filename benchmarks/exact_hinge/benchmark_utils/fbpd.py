@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from sparsvm.solvers.papers.fbpd import FBPD, _look
-from sparsvm.solvers.run.incumbent import Watch
+from sparsvm.solvers.run.incumbent import Incumbent
 
 # tau / sigma in the scaling of the paper, whose objective is penalty + lambda * sum of hinges.
 GRID = (1e-2, 1e-1, 1e0, 1e1, 1e2)
@@ -29,7 +29,7 @@ class FbpdRun:
         self.clock = clock
         self.ratio = ratio
         self.method = FBPD(ratio=own_ratio(problem, ratio))._method(problem)
-        self.watch = Watch(problem, None, anyway=False)
+        self.watch = Incumbent(problem, None, anyway=False)
         self.done, self.window, self.seconds = 0, 0, 0.0
         self.look()
 

@@ -28,7 +28,7 @@ def by_cone_program(problem: ConstrainedProblem) -> Start:
     """Solve the whole problem at once; how well is for the caller's certificate to say."""
     model = ConeModel(problem.regularised, problem.margins, slacks=problem.eta > 0.0)
     found = model.solve(model.penalty_costs(), _budget(problem, model))
-    flows = _mended(problem, model, found.flows, found.coef)
+    flows = _mended(problem, model, found.dual, found.coef)
     return Start(found.coef, found.intercept, problem.filled(flows))
 
 

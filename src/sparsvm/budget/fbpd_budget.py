@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Floats
-from sparsvm.budget.frontier import Point, on_budget
+from sparsvm.budget.frontier import FrontierPoint, on_budget
 from sparsvm.budget.frontier_ends import alpha_of_zeros, refuse_if_infeasible, zero_point
 from sparsvm.budget.problem import Bound, ConstrainedProblem, ConstrainedSolution
 from sparsvm.parameters import Parameterised
@@ -65,26 +65,28 @@ class _FBPDBudget(Parameterised):
         judge = problem.even
         with blas_threads(control.n_jobs or 1):
             zero = zero_point(judge)
-            watch = _Watch(self, judge, control, zero)
+            incumbent = _Incumbent(self, judge, control, zero)
             if judge.is_met_by(zero.hinge):
-                solution = watch.solution(problem, 1, "optimal")
+                solution = incumbent.solution(problem, 1, "optimal")
                 return solution.with_alpha(alpha_of_zeros(problem))
-            run = self.native(judge, watch.alpha)
+            run = self.native(judge, incumbent.alpha)
             start = None if start is None else start.with_masses(judge.regularised.mass)
             if start is not None and start.dual is not None:
-                dual = np.ascontiguousarray(start.dual / watch.alpha)
+                dual = np.ascontiguousarray(start.dual / incumbent.alpha)
                 run.start(np.ascontiguousarray(start.coef.T), start.intercept, dual)
-            done, settled = self._iterate(run, watch, control, limit)
-            solution = watch.solution(problem, done, "stalled" if settled else "max_iter")
+            done, settled = self._iterate(run, incumbent, control, limit)
+            solution = incumbent.solution(problem, done, "stalled" if settled else "max_iter")
             if not judge.is_met_by(judge.hinge(solution.coef, solution.intercept)):
                 refuse_if_infeasible(problem, exact)
             return solution
 
-    def _iterate(self, run: Any, watch: _Watch, control: Control, limit: int) -> tuple[int, bool]:
+    def _iterate(
+        self, run: Any, incumbent: _Incumbent, control: Control, limit: int
+    ) -> tuple[int, bool]:
         """Run in growing chunks; return the iterations done and whether the iterates settled."""
         by_gap = self.stopping == "gap"
         done, window, settled = 0, 0, False
-        while done < limit and not settled and not (by_gap and watch.proved()):
+        while done < limit and not settled and not (by_gap and incumbent.proved()):
             if done > 2 * window:
                 # Means over the last half to two thirds forget a bad beginning.
                 window = done
@@ -93,7 +95,7 @@ class _FBPDBudget(Parameterised):
             done += run.run(wait, -1.0 if by_gap else control.tol)
             settled = run.settled
             if by_gap or settled or done >= limit:
-                watch.look(done, run)
+                incumbent.update(done, run)
         return done, settled
 
     def native(self, problem: ConstrainedProblem, alpha: float) -> Any:
@@ -187,11 +189,15 @@ def default_ratio(problem: ConstrainedProblem, alpha: float) -> float:
     return 3.0 * float(primal / dual) ** 2
 
 
-class _Watch:
-    """The best model within the budget and the best bound so far, and the history of looking."""
+class _Incumbent:
+    """The best model within the budget and the best bound so far, and the history of both."""
 
     def __init__(
-        self, solver: _FBPDBudget, problem: ConstrainedProblem, control: Control, zero: Point
+        self,
+        solver: _FBPDBudget,
+        problem: ConstrainedProblem,
+        control: Control,
+        zero: FrontierPoint,
     ) -> None:
         self.solver = solver
         self.problem = problem
@@ -214,7 +220,7 @@ class _Watch:
         gap = self.penalty - self.bound.value
         return np.isfinite(gap) and gap <= max(self.control.tol * self.penalty, self.floor)
 
-    def look(self, iteration: int, run: Any) -> None:
+    def update(self, iteration: int, run: Any) -> None:
         """Certify the last iterate and the mean, and keep what is better than before."""
         weights, intercept, dual = run.last()
         self._consider(weights, intercept, dual)
@@ -238,7 +244,7 @@ class _Watch:
         if self.problem.regularised.n_outputs > 1:
             # Shifting all classes alike changes no difference of scores.
             intercept = intercept - intercept.mean()
-        point = Point.of(self.problem, alpha, np.ascontiguousarray(weights.T), intercept)
+        point = FrontierPoint.of(self.problem, alpha, np.ascontiguousarray(weights.T), intercept)
         model = on_budget(self.problem, point)
         if model is None:
             if not np.isfinite(self.penalty):

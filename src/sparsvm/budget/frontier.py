@@ -16,7 +16,7 @@ from sparsvm.budget.problem import ConstrainedProblem
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FrontierPoint:
     """A model on the frontier, or near it: what a regularised solve at ``alpha`` returned."""
 
     alpha: float
@@ -35,7 +35,7 @@ class Point:
         coef: Floats,
         intercept: Floats,
         dual: Floats | None = None,
-    ) -> Point:
+    ) -> FrontierPoint:
         """Evaluate a model."""
         scores = problem.regularised.scores(coef, intercept)
         return cls(
@@ -55,17 +55,17 @@ class Point:
         return self.alpha * self.penalty / total if 0.0 < total < np.inf else 1.0
 
 
-def on_margins(problem: ConstrainedProblem, point: Point) -> Point | None:
+def on_margins(problem: ConstrainedProblem, point: FrontierPoint) -> FrontierPoint | None:
     """Return the point lengthened or shortened until every margin just holds, if it can be."""
     factor = hard_margin_factor(problem, point.scores)
     if factor is None:
         return None
     coef, intercept = factor * point.coef, factor * point.intercept
-    return Point.of(problem, point.alpha, coef, intercept, point.dual)
+    return FrontierPoint.of(problem, point.alpha, coef, intercept, point.dual)
 
 
 def models(
-    problem: ConstrainedProblem, over: Point, under: Point | None
+    problem: ConstrainedProblem, over: FrontierPoint, under: FrontierPoint | None
 ) -> Iterator[tuple[Floats, Floats]]:
     """Yield models within the budget near the two points that enclose it.
 
@@ -86,7 +86,7 @@ def models(
             yield model
 
 
-def on_budget(problem: ConstrainedProblem, point: Point) -> tuple[Floats, Floats] | None:
+def on_budget(problem: ConstrainedProblem, point: FrontierPoint) -> tuple[Floats, Floats] | None:
     """Return the model made longer or shorter until it spends the budget, if it can be."""
     if problem.eta == 0.0:
         factor = hard_margin_factor(problem, point.scores)
@@ -135,7 +135,7 @@ def _hinge_along(
     return float(np.sum(data.mass * top)), float(np.sum(data.mass * slow))
 
 
-def stretch_into(problem: ConstrainedProblem, over: Point) -> float | None:
+def stretch_into(problem: ConstrainedProblem, over: FrontierPoint) -> float | None:
     """Return a factor above 1 that brings a model from over the budget into it, if one does.
 
     To first order ``hinge + alpha penalty`` stays as it is on a ray, so a factor of
@@ -171,7 +171,7 @@ def hard_margin_factor(problem: ConstrainedProblem, scores: Floats) -> float | N
     return factor
 
 
-def slope_between(eta: float, over: Point, under: Point) -> float:
+def slope_between(eta: float, over: FrontierPoint, under: FrontierPoint) -> float:
     """Return an alpha whose solution should have a mean hinge of ``eta``.
 
     The slope at eta of the cubic through both points of the frontier with the slopes known there.
@@ -196,7 +196,7 @@ def slope_between(eta: float, over: Point, under: Point) -> float:
     return -1.0 / slope if left < slope < right else chord_alpha(over, under)
 
 
-def chord_alpha(over: Point, under: Point) -> float:
+def chord_alpha(over: FrontierPoint, under: FrontierPoint) -> float:
     """Return the alpha at which both points have the same ``hinge + alpha penalty``.
 
     Where the frontier is straight between them, both are solutions there, and every mixture is.

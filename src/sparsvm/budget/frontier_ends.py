@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.budget.frontier import Point
+from sparsvm.budget.frontier import FrontierPoint
 from sparsvm.budget.problem import ConstrainedProblem
 from sparsvm.path.alpha_max import largest_alpha
 from sparsvm.path.zero_model import zero_model
@@ -28,13 +28,13 @@ class Infeasible(ValueError):
     """No model has a mean hinge within the budget."""
 
 
-def zero_point(problem: ConstrainedProblem) -> Point:
+def zero_point(problem: ConstrainedProblem) -> FrontierPoint:
     """Return the best model of penalty 0: intercepts and unpenalised features alone."""
     zero = zero_model(problem.regularised)
-    found = Point.of(problem, np.inf, zero.coef, zero.intercept, zero.dual)
+    found = FrontierPoint.of(problem, np.inf, zero.coef, zero.intercept, zero.dual)
     # Where no sample asks for a margin nothing is lost by zeros, and intercepts are mere rounding.
     coef, intercept = np.zeros_like(zero.coef), np.zeros_like(zero.intercept)
-    plain = Point.of(problem, np.inf, coef, intercept, zero.dual)
+    plain = FrontierPoint.of(problem, np.inf, coef, intercept, zero.dual)
     return plain if plain.hinge <= found.hinge else found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.budget.cone import by_cone_program, fits_cone_program
-from sparsvm.budget.frontier import Point, chord_alpha, models, on_margins, slope_between
+from sparsvm.budget.frontier import FrontierPoint, chord_alpha, models, on_margins, slope_between
 from sparsvm.budget.frontier_ends import (
     SHARP,
     SHARPEST,
@@ -95,7 +95,7 @@ class BudgetSearch(Parameterised):
 class _Search:
     """The state of one search: the two points that enclose the budget and the best bound."""
 
-    over: Point
+    over: FrontierPoint
 
     def __init__(self, solver: BudgetSearch, problem: ConstrainedProblem, control: Control) -> None:
         self.solver = solver
@@ -104,9 +104,9 @@ class _Search:
         self.limit = iteration_limit(solver.max_iter, control)
         self.began = time.perf_counter()
         self.solved = 0
-        self.under: Point | None = None
-        self.last: Point | None = None
-        self.previous: Point | None = None
+        self.under: FrontierPoint | None = None
+        self.last: FrontierPoint | None = None
+        self.previous: FrontierPoint | None = None
         self.bound: Bound = self.problem.bound(None)
         self.candidates: list[tuple[Floats, Floats]] = []
         self.penalty, self.floor = np.inf, 0.0
@@ -114,7 +114,7 @@ class _Search:
         self.stuck = self.checked = False
         self.idle, self.slow, self.failed = 0, False, 0
         # The point that was there before the present one, by whether it is over the budget.
-        self.ends_before: dict[bool, Point | None] = {False: None, True: None}
+        self.ends_before: dict[bool, FrontierPoint | None] = {False: None, True: None}
         self.report = progress(solver.name, control)
         self.records: list[tuple[int, float, float, float, int]] = []
 
@@ -166,7 +166,7 @@ class _Search:
         """
         return 0.12 + 0.5 * float(np.sqrt(min(hinge / self.hinge_of_zeros, 1.0)))
 
-    def _second(self, first: Point) -> float:
+    def _second(self, first: FrontierPoint) -> float:
         """Return the second alpha: the first one moved along the typical curve, a bit beyond."""
         eta = self.problem.eta
         aim = min(
@@ -185,10 +185,10 @@ class _Search:
             start = Start(self.last.coef, self.last.intercept, self.last.dual)
         found = self.solve(self.problem.at(alpha), start, tol)
         self.failed += not found.converged and found.relative_gap > FAILED
-        point = Point.of(self.problem, alpha, found.coef, found.intercept, found.dual)
+        point = FrontierPoint.of(self.problem, alpha, found.coef, found.intercept, found.dual)
         self._take(point, self.problem.bound(found.dual))
 
-    def _take(self, point: Point, bound: Bound) -> None:
+    def _take(self, point: FrontierPoint, bound: Bound) -> None:
         within = point if self.problem.eta > 0.0 else on_margins(self.problem, point)
         if within is not None and self.problem.is_met_by(within.hinge):
             point = within
@@ -202,12 +202,12 @@ class _Search:
         before = self.penalty - self.bound.value
         if bound.value > self.bound.value:
             self.bound = bound
-        self._look()
+        self._update_candidates()
         after = self.penalty - self.bound.value
         self.idle = 0 if after < 0.99 * before or not after < np.inf else self.idle + 1
         self.slow = not self.slow and 0.3 * before < after < np.inf
 
-    def _look(self) -> None:
+    def _update_candidates(self) -> None:
         """Keep the models within the budget that the present pair gives, the cheapest first."""
         found = []
         for coef, intercept in models(self.problem, self.over, self.under):
@@ -239,7 +239,7 @@ class _Search:
         ratio = 0.3 if beyond is None else beyond / alpha
         return alpha * float(np.clip(ratio, 0.05, 0.98))
 
-    def _between(self, under: Point) -> float:
+    def _between(self, under: FrontierPoint) -> float:
         """Return an alpha between those of the pair: by cubic, and every other time by chord."""
         eta, over = self.problem.eta, self.over
         alpha = 0.0
@@ -302,7 +302,9 @@ class _Search:
         if fits_cone_program(self.problem):
             found = by_cone_program(self.problem)
             bound = self.problem.bound(found.dual)
-            self._take(Point.of(self.problem, bound.alpha, found.coef, found.intercept), bound)
+            self._take(
+                FrontierPoint.of(self.problem, bound.alpha, found.coef, found.intercept), bound
+            )
 
     def solution(self) -> ConstrainedSolution:
         """Return the sparsest of the models that meet the tolerance, or else the cheapest."""

@@ -51,7 +51,7 @@ def lifted(part: Restriction, found: Solution, strength: Floats, tol: float) -> 
     return _scaled(part.whole, replace(found, coef=coef), 1.0 / max(1.0, largest), tol, short)
 
 
-class Found(NamedTuple):
+class Lifted(NamedTuple):
     """A solution on all features from some of them.
 
     ``dual`` belongs to the part, before it was scaled for all features; ``strength`` is what
@@ -64,7 +64,7 @@ class Found(NamedTuple):
     penalty: float
 
 
-def vouched(part: Restriction, attempt: Attempt, tol: float) -> Found:
+def vouched(part: Restriction, attempt: Attempt, tol: float) -> Lifted:
     """Certify on all features what a solver vouches for on some; for homogeneous problems.
 
     Parameters
@@ -98,7 +98,7 @@ def vouched(part: Restriction, attempt: Attempt, tol: float) -> Found:
         solver=attempt.solver,
     )
     solution = _scaled(part.whole, found, 1.0 / max(1.0, largest), tol, "stalled")
-    return Found(solution, flows, strength, penalty)
+    return Lifted(solution, flows, strength, penalty)
 
 
 def with_scaled_dual(

@@ -27,9 +27,8 @@ from sparsvm.data.inputs import (
     read_weights,
 )
 from sparsvm.data.training_set import unchanged_on_error
-from sparsvm.estimators.cv_folds import Fold, FoldResult, run_fold
+from sparsvm.estimators.cv_folds import Fold, FoldResult, one_error_rule, run_fold, takes_weights
 from sparsvm.estimators.cv_progress import reporting
-from sparsvm.estimators.cv_rules import one_error_rule, takes_weights
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.losses import Loss, as_loss

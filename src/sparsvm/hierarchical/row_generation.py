@@ -29,6 +29,30 @@ class Rows:
 Found = TypeVar("Found")
 
 
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """A classifier of least max ||w_r - w_t|| on the face of least hinge.
+
+    Attributes
+    ----------
+    x : array
+        The unknowns of :class:`ReducedSamples`.
+    rows : Rows
+        The rows the last program had; all others hold as well.
+    row_dual : array
+        Their multipliers.
+    pair_dual : array of shape (pairs,)
+        Multipliers of the pairs, summing to 1: the gradient of the norm of a pair counts so much.
+    iterations : int
+    """
+
+    x: Floats
+    rows: Rows
+    row_dual: Floats
+    pair_dual: Floats
+    iterations: int
+
+
 class RowGenerator(Generic[Found]):
     """Solve a program over the rows (i, k), k allowed for sample i, each against class low_i.
 

@@ -9,10 +9,9 @@ import scipy.sparse as sp
 
 from sparsvm._typing import Floats, Ints
 from sparsvm.hierarchical.least_hinge import RANK_TOLERANCE, Face, decomposed, lifted_scores
-from sparsvm.hierarchical.optimum import Optimum
 from sparsvm.hierarchical.polish import STAGNANT, Program, State, interior_state, polish
 from sparsvm.hierarchical.reduction import ReducedSamples, pair_norms, split_pairs
-from sparsvm.hierarchical.row_generation import RowGenerator, Rows
+from sparsvm.hierarchical.row_generation import Optimum, RowGenerator, Rows
 
 # By how much rows may be violated after the interior point, and after the polishing.
 ROUGH = 1e-6

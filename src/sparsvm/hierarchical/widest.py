@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Floats
-from sparsvm.hierarchical.optimum import Optimum
 from sparsvm.hierarchical.reduction import ReducedSamples, split_pairs
-from sparsvm.hierarchical.row_generation import RowGenerator, Rows
+from sparsvm.hierarchical.row_generation import Optimum, RowGenerator, Rows
 from sparsvm.numerics.cone_program import Block, ConeSolution, solve_cone_program
 
 # A separation below this share of the length of the samples is not told from none.

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from sparsvm._typing import Bools, Features, Floats, Ints
-from sparsvm.certificate.lift import Found, homogeneous, lifted, vouched, with_scaled_dual
+from sparsvm.certificate.lift import Lifted, homogeneous, lifted, vouched, with_scaled_dual
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.restriction import Restriction, group_strength
 from sparsvm.problem.solution import Control, Solution, Start
@@ -34,7 +34,7 @@ _FAR = 1.0 / 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _Previous:
     """A solution with the strength of every group of features at it (1 = at the limit)."""
 
     alpha: float
@@ -85,7 +85,7 @@ class Continuation:
         self.reach = reach
         self.solver = solver
         self.control = control
-        self._last: _Point | None = None
+        self._last: _Previous | None = None
         self._zero: ZeroFrom | None = None
         self._restriction: Restriction | None = None
 
@@ -165,7 +165,7 @@ class Continuation:
 
     def _found(
         self, part: Restriction, start: Start | None, control: Control, tol: float, trusting: bool
-    ) -> Found:
+    ) -> Lifted:
         """Solve on some features and certify on all of them.
 
         A solver that vouches for its point is trusted with it at first: the certificate on all
@@ -180,10 +180,10 @@ class Continuation:
         solved = solver.solve(part.part, near, control)
         strength = group_strength(part.whole, solved.dual)
         solution = lifted(part, solved, strength, tol)
-        return Found(solution, solved.dual, strength, _penalty(part.part, solved.coef))
+        return Lifted(solution, solved.dual, strength, _penalty(part.part, solved.coef))
 
     def _keep(self, problem: Problem, solution: Solution, strength: Floats, penalty: float) -> None:
-        self._last = _Point(problem.alpha, solution, strength, penalty)
+        self._last = _Previous(problem.alpha, solution, strength, penalty)
 
     def _start(self, alpha: float) -> Start | None:
         if self._last is None:

@@ -231,12 +231,12 @@ def svm_path(
 
 def follow(data: TrainingSet, steps: Continuation, grid: Floats, tol: float) -> SVMPath:
     """Solve at every alpha of the decreasing grid and keep what the user is shown."""
-    points: list[_Point] = []
+    points: list[_Kept] = []
     seconds: list[float] = []
     for alpha in grid:
         began = time.perf_counter()
         solution = finalised(steps.at(alpha), steps.solve(alpha), data.dtype, tol)
-        points.append(_Point.of(solution, data.dtype, points[-1] if points else None))
+        points.append(_Kept.of(solution, data.dtype, points[-1] if points else None))
         seconds.append(time.perf_counter() - began)
     return _gathered(grid, points, seconds, data.classes)
 
@@ -295,7 +295,7 @@ def checked_grid(alphas: ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _Kept:
     """What a path keeps of a solution; ``dense`` tells whether the next one is the same."""
 
     dense: Floats
@@ -307,7 +307,7 @@ class _Point:
     status: str
 
     @classmethod
-    def of(cls, solution: Solution, dtype: np.dtype[Any], before: _Point | None) -> _Point:
+    def of(cls, solution: Solution, dtype: np.dtype[Any], before: _Kept | None) -> _Kept:
         if before is not None and before.dense is solution.coef:
             coef, n_selected = before.coef, before.n_selected
         else:
@@ -334,7 +334,7 @@ def _sparse(coef: Floats, dtype: np.dtype[Any]) -> Any:
     return sp.csr_matrix((entries, used[columns], indptr), shape=coef.shape)
 
 
-def _gathered(grid: Floats, points: list[_Point], seconds: list[float], classes: Array) -> SVMPath:
+def _gathered(grid: Floats, points: list[_Kept], seconds: list[float], classes: Array) -> SVMPath:
     return SVMPath(
         alphas=grid,
         coefs=[point.coef for point in points],

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.estimators.cv_rules import one_error_rule
+from sparsvm.estimators.cv_folds import one_error_rule
 from sparsvm.plots.style import COLOURS, GREY, axes_for, tidy
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sparsvm._typing import Floats, Ints
 from sparsvm.numerics.cone_program import Block, solve_cone_program
 from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Attempt
 
 # Entries of the constraints: about a second's work.
 MOST_ENTRIES = 300_000
@@ -24,16 +25,6 @@ def cone_entries(problem: Problem) -> int:
     """Return how many entries the constraints on the margins have."""
     per_row = problem.d * (1 if problem.n_classes == 2 else 2)
     return problem.n * (problem.n_classes - 1) * per_row
-
-
-@dataclass(frozen=True, eq=False)
-class ConePoint:
-    """Coefficients, intercepts, and the multipliers of the margins, zero at the true classes."""
-
-    coef: Floats
-    intercept: Floats
-    flows: Floats
-    iterations: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +90,11 @@ class ConeModel:
             groups += terms.n_groups * np.repeat(np.arange(self.outputs), self.d)
         return groups
 
-    def solve(self, costs: Floats, more: list[Block], max_iter: int | None = None) -> ConePoint:
-        """Minimise ``costs`` and the curvature of the penalty, with ``more`` constraints."""
+    def solve(self, costs: Floats, more: list[Block], max_iter: int | None = None) -> Attempt:
+        """Minimise ``costs`` and the curvature of the penalty, with ``more`` constraints.
+
+        The dual is that of the margins, zero at the true classes; there is no bound.
+        """
         data = self.problem
         blocks = [self._margins(), *more, *self._sizes(), *self._cones()]
         found = solve_cone_program(
@@ -114,9 +108,9 @@ class ConeModel:
         intercept = np.zeros(self.outputs)
         if data.fit_intercept:
             intercept = found.x[self.at.b] - coef @ self.mean
-        flows = np.zeros((data.n, data.n_classes))
-        flows[self.sample, self.other] = np.maximum(found.dual[0], 0.0)
-        return ConePoint(coef, intercept, flows, found.iterations)
+        dual = np.zeros((data.n, data.n_classes))
+        dual[self.sample, self.other] = np.maximum(found.dual[0], 0.0)
+        return Attempt(coef, intercept, dual, -np.inf, found.iterations)
 
     def _margins(self) -> Block:
         """Every other class below the true one by its margin, less the slack of the sample."""

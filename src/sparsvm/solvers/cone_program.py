@@ -15,7 +15,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.cone_model import MOST_ENTRIES, ConeModel, cone_entries
-from sparsvm.solvers.run.best import on_simplices
+from sparsvm.solvers.run.incumbent import on_simplices
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.threads import blas_threads
 
@@ -81,7 +81,7 @@ class ConeProgram(Solver):
             if problem.tilt is not None:
                 costs[model.at.w] -= (problem.tilt / model.column).ravel()
             found = model.solve(costs, [model.no_negative_slacks()], limit)
-            dual = on_simplices(problem, problem.alpha * found.flows)
+            dual = on_simplices(problem, problem.alpha * found.dual)
             for rounding in ROUNDINGS:
                 solution = certified(
                     problem,
@@ -89,11 +89,11 @@ class ConeProgram(Solver):
                     found.intercept,
                     dual,
                     tol=control.tol,
-                    n_iter=found.iterations,
+                    n_iter=found.n_iter,
                     seconds=time.perf_counter() - began,
                     history=History.empty(),
                     solver=self.name,
-                    status_if_not="max_iter" if found.iterations >= limit else "stalled",
+                    status_if_not="max_iter" if found.n_iter >= limit else "stalled",
                 )
                 if solution.converged:
                     break

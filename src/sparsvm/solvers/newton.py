@@ -14,7 +14,7 @@ from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.run.best import Best, on_simplices
+from sparsvm.solvers.run.incumbent import MethodIncumbent, on_simplices
 from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import Callback, progress
@@ -151,7 +151,7 @@ class _Run:
             np.ascontiguousarray(intercept, dtype=np.float64),
             on_simplices(problem, dual) / problem.alpha,
         )
-        self.best = Best(problem, self.method, report)
+        self.best = MethodIncumbent(problem, self.method, report)
         self.gain = float(np.clip(FIRST_GAIN / max(self.best.relative_gap, 1e-300), 1.0, 1e5))
         self.aim, self.weakest = 1.0, np.inf
 

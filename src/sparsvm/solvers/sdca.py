@@ -16,7 +16,7 @@ from sparsvm.numerics.packed import Packed
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.run.best import Best, on_simplices
+from sparsvm.solvers.run.incumbent import MethodIncumbent, on_simplices
 from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import (
     MOST,
@@ -107,7 +107,7 @@ class SDCA(Solver):
             # only where no margin asks for more.
             scale = problem.margin_scale
             margins = bool(problem.cost.any()) and (scale is None or bool(scale.any()))
-            best = _BestUsed(problem, method, look=start is not None or not margins)
+            best = _BestUsed(problem, method, certified=start is not None or not margins)
             stalled = self._iterate(method, best, control.tol, limit)
             if np.isinf(best.objective):
                 # Every point overflowed; the zero model never does.
@@ -138,7 +138,7 @@ class SDCA(Solver):
             _core.give_back_memory()
         return solution
 
-    def _iterate(self, method: Any, best: Best, tol: float, limit: int) -> bool:
+    def _iterate(self, method: Any, best: MethodIncumbent, tol: float, limit: int) -> bool:
         """Sweep and certify until the certificate holds; True if that became hopeless."""
         target, mark, gap_at_mark, standing = 2.0 * tol, 1000, np.inf, 0
         while method.sweeps < limit and not best.within(tol):
@@ -174,7 +174,7 @@ class SDCA(Solver):
         )
 
 
-class _BestUsed(Best):
+class _BestUsed(MethodIncumbent):
     """The same with the features in use only, and with the dual that the method gives away.
 
     Where all features are in use, the coefficients of the best point may be as large as the data;

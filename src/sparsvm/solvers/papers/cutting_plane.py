@@ -15,7 +15,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.papers.simplex_qp import simplex_qp
-from sparsvm.solvers.run.best import Best
+from sparsvm.solvers.run.incumbent import MethodIncumbent
 from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
@@ -79,7 +79,7 @@ class CuttingPlane(Solver):
         rounds = 0
         with blas_threads(control.n_jobs or 1):
             cuts = _Cuts(problem, start)
-            best = Best(problem, cuts, progress(self.name, control))
+            best = MethodIncumbent(problem, cuts, progress(self.name, control))
             best.record(0)
             while rounds < limit and not best.within(control.tol):
                 cuts.add()

@@ -13,7 +13,7 @@ from sparsvm.parameters import number
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.run.incumbent import Watch
+from sparsvm.solvers.run.incumbent import Incumbent
 from sparsvm.solvers.run.native import undivided_arguments
 from sparsvm.solvers.run.options import check_at_least_one, check_choice, iteration_limit
 from sparsvm.solvers.run.progress import progress
@@ -83,7 +83,7 @@ class FBPD(Solver):
         """Iterate from ``start`` (from zero without one) until the stopping rule holds."""
         check_options(self)
         means = self.stopping == "gap"
-        watch = Watch(problem, progress(self.name, control), anyway=not means)
+        watch = Incumbent(problem, progress(self.name, control), anyway=not means)
         limit = iteration_limit(self.max_iter, control)
         change = control.tol if self.stopping == "change" else -1.0
         with blas_threads(control.n_jobs or 1):
@@ -115,7 +115,7 @@ class FBPD(Solver):
                 status_if_not="stalled" if settled else "max_iter",
             )
 
-    def _proved(self, watch: Watch, control: Control) -> bool:
+    def _proved(self, watch: Incumbent, control: Control) -> bool:
         return self.stopping == "gap" and watch.within(control.tol)
 
     def _method(self, problem: Problem) -> Any:
@@ -162,7 +162,7 @@ def _set_start(method: Any, problem: Problem, start: Start) -> None:
     method.start(np.ascontiguousarray(start.coef.T), intercept, np.ascontiguousarray(dual))
 
 
-def _look(watch: Watch, iteration: int, method: Any, means: bool) -> None:
+def _look(watch: Incumbent, iteration: int, method: Any, means: bool) -> None:
     """Certify the iterate of the method and, with ``means``, the mean of the iterates.
 
     The mean gets the zeros of the last iterate: a mean of sparse vectors is not sparse.

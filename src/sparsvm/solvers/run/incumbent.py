@@ -1,8 +1,9 @@
-"""The best points that a solver has passed, and the history of looking at them."""
+"""The best points that a solver has found, each certified, and the history of them."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,11 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate, History
 from sparsvm.solvers.run.progress import Callback
 
+# Seconds between reports, so that printing costs nothing.
+REPORT_EVERY = 0.2
 
-class Watch:
+
+class Incumbent:
     """The best primal and the best dual point seen so far.
 
     The two need not come from the same iterate: every feasible dual bounds every primal point.
@@ -44,7 +48,7 @@ class Watch:
         self.records: list[tuple[int, float, float, float, int]] = []
 
     def seconds(self) -> float:
-        """Return the seconds since the watch was made."""
+        """Return the seconds since this was made."""
         return time.perf_counter() - self.began
 
     @property
@@ -60,10 +64,10 @@ class Watch:
     def within(self, tol: float) -> bool:
         """Whether the best points prove ``tol``."""
         if np.isinf(self.objective):
-            return False  # nothing has been looked at
+            return False  # nothing has been certified
         return self.objective - self.bound <= max(tol * abs(self.objective), self.floor)
 
-    def look(
+    def update(
         self, iteration: int, weights: Floats, intercept: Floats, dual: Floats | None = None
     ) -> None:
         """Certify W (d, outputs), b and a dual guess, keep what is better, and record it."""
@@ -75,7 +79,7 @@ class Watch:
         nonzeros = int(np.count_nonzero(self.columns.values))
         record = (iteration, self.seconds(), self.objective, self.gap, nonzeros)
         self.records.append(record)
-        if self.report is not None and record[1] >= self.reported + 0.2:
+        if self.report is not None and record[1] >= self.reported + REPORT_EVERY:
             self.reported = record[1]
             self.report(*record)
 
@@ -122,11 +126,48 @@ class Watch:
 
     def history(self) -> History:
         """Return all records."""
-        columns = list(zip(*self.records, strict=True))
-        return History(
-            iteration=np.array(columns[0], dtype=np.int64),
-            seconds=np.array(columns[1]),
-            objective=np.array(columns[2]),
-            gap=np.array(columns[3]),
-            nonzeros=np.array(columns[4], dtype=np.int64),
-        )
+        return History.of(self.records)
+
+
+class MethodIncumbent(Incumbent):
+    """The best points of a method that has a ``point()``.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : object
+        Its ``point()`` returns W of shape (d, n_outputs), b and Y in units of 1 / alpha.
+    report : callable or None
+        As for :class:`Incumbent`.
+    certified : bool
+        Whether to certify the point at which the method is now.
+    """
+
+    def __init__(
+        self, problem: Problem, method: Any, report: Callback | None = None, certified: bool = True
+    ) -> None:
+        super().__init__(problem, report, anyway=False)
+        self.method = method
+        if certified:
+            self.renew()
+
+    def renew(self) -> Certificate:
+        """Certify the present point of the method and keep what is better than before."""
+        coef, intercept, dual = self._point()
+        dual *= self.problem.alpha
+        return self._consider(coef, intercept, dual, overwrite_dual=True)
+
+    def _point(self) -> tuple[Floats | Columns, Floats, Floats]:
+        weights, intercept, dual = self.method.point()
+        return np.ascontiguousarray(weights.T), intercept, dual
+
+
+def on_simplices(problem: Problem, dual: Floats) -> Floats:
+    """Return the dual with rows that are not negative and sum to their masses."""
+    rows = np.maximum(np.asarray(dual, dtype=np.float64), 0.0)
+    rows[np.arange(problem.n), problem.y] = 0.0
+    totals = rows.sum(axis=1)
+    over = totals > problem.mass
+    rows[over] *= (problem.mass[over] / totals[over])[:, None]
+    rows[np.arange(problem.n), problem.y] = np.maximum(problem.mass - rows.sum(axis=1), 0.0)
+    return rows
