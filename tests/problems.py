@@ -43,7 +43,7 @@ def plain(draw):
 
 
 def separable(draw):
-    """Classes far apart, so that most flows vanish."""
+    """Classes far apart, so that most entries vanish."""
     draw.X[np.arange(draw.y.size), draw.y % draw.X.shape[1]] += 10.0
 
 

@@ -20,7 +20,7 @@ from sparsvm.certificate import balance as balancing
 from sparsvm.certificate.balance import balance
 from sparsvm.certificate.certify import certified, certify
 from sparsvm.certificate.dual_slope import largest_slope, slope
-from sparsvm.certificate.gap import repaired_flows
+from sparsvm.certificate.gap import repaired_dual
 from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge, Ramp
 from sparsvm.penalties import L1, L2, CappedL1, GroupL2, GroupLinf, as_penalty
@@ -65,19 +65,19 @@ def all_mass_off_class(problem, oracle, rng):
     return dual
 
 
-def zero_flows(problem, oracle, rng):
+def zero_entries(problem, oracle, rng):
     dual = np.zeros((problem.n, problem.n_classes))
     dual[np.arange(problem.n), problem.y] = problem.mass
     return dual
 
 
-def one_way_flows(problem, oracle, rng):
-    """Flows only from lower to higher classes: nothing can balance them."""
+def one_way_entries(problem, oracle, rng):
+    """Entries only from lower to higher classes: nothing can balance them."""
     return problem.mass[:, None] * (np.arange(problem.n_classes) > problem.y[:, None])
 
 
-def disconnected_flows(problem, oracle, rng):
-    """Flows between classes 0 and 1 both ways, and one way out of class 2."""
+def disconnected_entries(problem, oracle, rng):
+    """Entries between classes 0 and 1 both ways, and one way out of class 2."""
     classes = np.arange(problem.n_classes)
     pair = (problem.y[:, None] < 2) & (classes < 2)
     return problem.mass[:, None] * (pair | ((problem.y[:, None] == 2) & (classes == 0)))
@@ -101,9 +101,9 @@ GUESSES = (
     perturbed,
     damaged_entries,
     all_mass_off_class,
-    zero_flows,
-    one_way_flows,
-    disconnected_flows,
+    zero_entries,
+    one_way_entries,
+    disconnected_entries,
     wild_sizes,
     not_numbers,
 )
@@ -174,7 +174,7 @@ def test_feasible_optimal_dual_survives_the_repair_unchanged(solved):
         assert again.dual_objective >= first.dual_objective - 1e-9 * abs(first.objective), name
 
 
-def test_any_flows_between_all_classes_give_a_positive_bound(solved):
+def test_any_entries_between_all_classes_give_a_positive_bound(solved):
     rng = np.random.default_rng(2)
     for name, problem, _ in solved:
         # Unpenalised features may make every flow impossible, a tilt may make the bound negative.
@@ -184,14 +184,14 @@ def test_any_flows_between_all_classes_give_a_positive_bound(solved):
         assert certify(problem, W, b, simplex(problem, rng)).dual_objective > 0.0, name
 
 
-def test_flows_out_of_a_class_that_gets_none_do_not_spoil_the_others():
+def test_entries_out_of_a_class_that_gets_none_do_not_spoil_the_others():
     for seed in range(20):
         problem = problems.make(seed, problems.plain, penalty="l1")
         if problem.n_classes == 2:
             continue
-        flows = disconnected_flows(problem, None, None)
-        flows[np.arange(problem.n), problem.y] = 0.0
-        balanced = balance(problem, flows)
+        entries = disconnected_entries(problem, None, None)
+        entries[np.arange(problem.n), problem.y] = 0.0
+        balanced = balance(problem, entries)
         assert np.all(balanced[problem.y >= 2] == 0.0)
         assert balanced[problem.y < 2].sum() > 0.0
 
@@ -214,23 +214,23 @@ def test_balance_by_classes_and_by_columns_agree():
         penalty=terms,
         fit_intercept=False,
     )
-    flows = simplex(with_intercept, rng)
-    flows[np.arange(with_intercept.n), with_intercept.y] = 0.0
+    entries = simplex(with_intercept, rng)
+    entries[np.arange(with_intercept.n), with_intercept.y] = 0.0
     np.testing.assert_allclose(
-        balance(by_column, flows), balance(with_intercept, flows), rtol=1e-9, atol=1e-18
+        balance(by_column, entries), balance(with_intercept, entries), rtol=1e-9, atol=1e-18
     )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 20])
-def test_balance_reaches_rounding_from_flows_of_very_different_size(n_classes):
+def test_balance_reaches_rounding_from_entries_of_very_different_size(n_classes):
     rng = np.random.default_rng(n_classes)
     n = 30 * n_classes
     X, y = rng.standard_normal((n, 4)), np.repeat(np.arange(n_classes), 30).astype(np.int32)
     problem = problem_of(X, y)
     classes = 10.0 ** rng.uniform(-5, 0, (n_classes, n_classes))
-    flows = problem.mass[:, None] * classes[y] * rng.random((n, n_classes))
-    flows[np.arange(n), y] = 0.0
-    balanced = balance(problem, flows)
+    entries = problem.mass[:, None] * classes[y] * rng.random((n, n_classes))
+    entries[np.arange(n), y] = 0.0
+    balanced = balance(problem, entries)
     assert balanced.sum() > 1e-7
     assert np.abs(problem.signed_dual(balanced).sum(axis=0)).max() <= 64.0 * EPS
 
@@ -302,7 +302,7 @@ def test_certificate_of_problems_that_are_not_convex_is_the_gap_of_their_tangent
 
 def test_dual_of_the_wrong_shape_names_both_sizes():
     with pytest.raises(ValueError, match=r"shape \(2, 2\).*4 samples and 2 classes"):
-        repaired_flows(tiny(), np.zeros((2, 2)))
+        repaired_dual(tiny(), np.zeros((2, 2)))
 
 
 def test_solution_is_optimal_exactly_when_the_gap_meets_the_tolerance():
@@ -368,7 +368,7 @@ def test_sparse_data_certified_by_blocks_of_features_have_the_slope_of_dense_dat
             penalty=as_penalty(penalty).resolve(d, outputs, None),
         )
         dual = simplex(problem, np.random.default_rng(0))
-        slopes.append(largest_slope(problem, repaired_flows(problem, dual)))
+        slopes.append(largest_slope(problem, repaired_dual(problem, dual)))
         certificates.append(certify(problem, W, np.zeros(outputs), dual))
     dense, sparse = certificates
     assert 0.0 < dense.dual_objective < dense.objective
@@ -400,15 +400,15 @@ def test_blocks_and_reuse_of_the_dual_change_nothing(loss, monkeypatch):
         np.testing.assert_allclose(blocks.dual, whole.dual, rtol=1e-9, atol=1e-15)
 
 
-def test_slopes_are_taken_of_flows_that_are_left_as_they_were():
+def test_slopes_are_taken_of_entries_that_are_left_as_they_were():
     problem = problems.make(2, problems.sparse_rows, "l1")
-    flows = repaired_flows(problem, simplex(problem, np.random.default_rng(0)))
-    before = flows.copy()
+    entries = repaired_dual(problem, simplex(problem, np.random.default_rng(0)))
+    before = entries.copy()
     G, error = slope(problem, before)
-    assert largest_slope(problem, flows) == pytest.approx(
+    assert largest_slope(problem, entries) == pytest.approx(
         problem.penalty.dual_norm(np.abs(G) + error), rel=1e-13
     )
-    np.testing.assert_array_equal(flows, before)
+    np.testing.assert_array_equal(entries, before)
 
 
 @pytest.mark.parametrize("kind", ["l1", "l1/l2", "l1/linf"])
@@ -477,55 +477,55 @@ def test_the_slope_of_dense_data_is_that_of_numpy(penalty, n_classes, scale):
         loss=Hinge(),
         penalty=penalty(weights=weights).resolve(d, 1 if n_classes == 2 else n_classes, None),
     )
-    flows = rng.uniform(size=(n, n_classes))
-    G, error = slope(problem, flows)
+    entries = rng.uniform(size=(n, n_classes))
+    G, error = slope(problem, entries)
     expected = problem.penalty.dual_norm(np.abs(G) + error)
     assert np.isfinite(expected)
-    assert largest_slope(problem, flows) == pytest.approx(expected, rel=1e-13)
+    assert largest_slope(problem, entries) == pytest.approx(expected, rel=1e-13)
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_nearly_balanced_flows_take_one_step(monkeypatch, complete):
+def test_nearly_balanced_entries_take_one_step(monkeypatch, complete):
     """Also where some classes exchange nothing, as long as all are connected by others."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 25)
-    flows = rng.exponential(size=(100, 4)) * 10.0 ** rng.uniform(-6, 0, size=4)
-    flows[np.arange(100), y] = 0.0
+    entries = rng.exponential(size=(100, 4)) * 10.0 ** rng.uniform(-6, 0, size=4)
+    entries[np.arange(100), y] = 0.0
     if not complete:
-        flows[np.arange(100), (y + 2) % 4] = 0.0
-    flows /= flows.sum()
-    balanced = balancing._balance_pairs(y, 4, flows.copy(), None, True, True)
+        entries[np.arange(100), (y + 2) % 4] = 0.0
+    entries /= entries.sum()
+    balanced = balancing._balance_pairs(y, 4, entries.copy(), None, True, True)
     moved = balanced * (1.0 + 1e-9 * rng.standard_normal(balanced.shape))
     with monkeypatch.context() as patch:
         patch.delattr(balancing, "_minimise")
         once = balancing._balance_pairs(y, 4, moved.copy(), None, True, True)
         np.testing.assert_allclose(once, balanced, rtol=1e-7)
         with pytest.raises(NameError):
-            balancing._balance_pairs(y, 4, flows.copy(), None, True, True)
+            balancing._balance_pairs(y, 4, entries.copy(), None, True, True)
     sums = np.array([once[y == k].sum() - once[:, k].sum() for k in range(4)])
     assert np.abs(sums).max() <= balancing.TOLERANCE
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_traces_of_flows_across_a_tilt_on_the_edge_cost_nothing(seed):
+def test_traces_of_entries_across_a_tilt_on_the_edge_cost_nothing(seed):
     rng = np.random.default_rng(seed)
     X, y = hinge_cases.gaussian(seed, 24, 3, 3)
     problem = hinge_cases.build(X, y, L1(), share=0.5)
     tilt = np.zeros((3, 3))
     tilt[2] = rng.choice([-1.0, 1.0], 3)
     problem = replace(problem, tilt=tilt)
-    flows = np.zeros((24, 3))
-    flows[y == 0, 1] = flows[y == 1, 0] = 0.1 / 24
+    entries = np.zeros((24, 3))
+    entries[y == 0, 1] = entries[y == 1, 0] = 0.1 / 24
     zero = np.zeros((3, 3)), np.zeros(3)
-    clean = certify(problem, *zero, flows)
-    flows[y != 2, 2] = 1e-13 * rng.random(np.count_nonzero(y != 2))
-    flows[y == 2, :2] = 1e-13 * rng.random((np.count_nonzero(y == 2), 2))
+    clean = certify(problem, *zero, entries)
+    entries[y != 2, 2] = 1e-13 * rng.random(np.count_nonzero(y != 2))
+    entries[y == 2, :2] = 1e-13 * rng.random((np.count_nonzero(y == 2), 2))
     assert clean.dual_objective > 0.0
-    assert certify(problem, *zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)
+    assert certify(problem, *zero, entries).dual_objective >= clean.dual_objective * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_traces_do_not_keep_other_flows_from_being_put_on_the_edge(seed):
+def test_traces_do_not_keep_other_entries_from_being_put_on_the_edge(seed):
     """Two classes of the same samples: their slopes are 0, on the edge of every tilt."""
     rng = np.random.default_rng(seed)
     half = rng.standard_normal((12, 30))
@@ -535,11 +535,11 @@ def test_traces_do_not_keep_other_flows_from_being_put_on_the_edge(seed):
     )
     problem = hinge_cases.build(X, y, L1(), share=1e-6)
     problem = replace(problem, tilt=np.sign(rng.standard_normal((1, 30))))
-    flows = np.zeros((32, 2))
-    flows[np.arange(24), 1 - y[:24]] = problem.mass[:24]
+    entries = np.zeros((32, 2))
+    entries[np.arange(24), 1 - y[:24]] = problem.mass[:24]
     zero = np.zeros((1, 30)), np.zeros(1)
-    clean = certify(problem, *zero, flows)
+    clean = certify(problem, *zero, entries)
     assert clean.dual_objective == pytest.approx(0.75)
-    flows *= 1.0 - 1e-12 * rng.random((32, 1))
-    flows[np.arange(24, 32), 1 - y[24:]] = 1e-13 * rng.random(8)
-    assert certify(problem, *zero, flows).dual_objective >= clean.dual_objective * (1 - 1e-9)
+    entries *= 1.0 - 1e-12 * rng.random((32, 1))
+    entries[np.arange(24, 32), 1 - y[24:]] = 1e-13 * rng.random(8)
+    assert certify(problem, *zero, entries).dual_objective >= clean.dual_objective * (1 - 1e-9)

@@ -91,8 +91,8 @@ def test_alpha_max_of_l1_is_the_linear_program_over_the_optimal_dual_face(seed):
     classes = range(1, 2) if K == 2 else range(K)
     rows = sp.kron(sp.eye(n), np.ones((1, K)))
     true = np.eye(K)[problem.y] * problem.mass[:, None]
-    flows = sp.vstack([sp.kron(np.ones((1, n)), np.eye(K)[[k]]) for k in range(K)])
-    balance = flows.tocsr()
+    entries = sp.vstack([sp.kron(np.ones((1, n)), np.eye(K)[[k]]) for k in range(K)])
+    balance = entries.tocsr()
     gains = problem.margins().reshape(-1)
     first = linprog(
         -gains,

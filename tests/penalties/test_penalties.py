@@ -87,13 +87,13 @@ def test_native_value_names_sizes_that_differ():
 @pytest.mark.native
 def test_class_sums_do_not_add_up_rounding():
     y = np.array([0, 2] * 50_000, dtype=np.int32)
-    flows = np.full((y.size, 3), 0.1)
-    flows[::20] = 1e10
-    totals = np.asarray(_core.class_sums(flows, y))
+    entries = np.full((y.size, 3), 0.1)
+    entries[::20] = 1e10
+    totals = np.asarray(_core.class_sums(entries, y))
     assert totals[1].tolist() == [0.0, 0.0, 0.0]
     for z in (0, 2):
         for k in range(3):
-            assert totals[z, k] == math.fsum(flows[y == z, k])
+            assert totals[z, k] == math.fsum(entries[y == z, k])
     with pytest.raises(ValueError, match=r"y has length 2 .* is 3"):
         _core.class_sums(np.ones((3, 3)), np.zeros(2, dtype=np.int32))
     with pytest.raises(ValueError, match=r"outside 0 \.\. 2"):

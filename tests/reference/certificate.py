@@ -45,7 +45,7 @@ def signed_dual(problem, dual):
     """The dual with minus the sum of the others in place of the true class's entry.
 
     Subtracting the mass from that entry is the same but for a rounding of the size of the mass,
-    which would drown small flows. One-vs-rest with more than two classes only turns its sign.
+    which would drown small entries. One-vs-rest with more than two classes only turns its sign.
     """
     signed = np.array(dual)
     for i, true in enumerate(problem.y):
@@ -65,13 +65,13 @@ def slope(problem, dual):
     X = dense(problem)
     point = np.zeros((problem.n_outputs, problem.d))
     for k in range(problem.n_outputs):
-        rows, values = _flows_of(problem, dual, k + problem.n_classes - problem.n_outputs)
+        rows, values = _entries_of(problem, dual, k + problem.n_classes - problem.n_outputs)
         for j in range(problem.d):
             point[k, j] = -_exact_dot(X[rows, j], values) / problem.alpha
     return point if problem.tilt is None else point + problem.tilt
 
 
-def _flows_of(problem, dual, k):
+def _entries_of(problem, dual, k):
     """Samples and signed entries whose sum is column k of the signed dual."""
     if problem.loss.name == "ovr_squared_hinge" and problem.n_classes > 2:
         return np.arange(problem.n), np.where(problem.y == k, -dual[:, k], dual[:, k])

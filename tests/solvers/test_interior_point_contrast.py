@@ -78,7 +78,7 @@ def test_classes_that_overlap_with_a_tiny_alpha(kind):
 )
 @pytest.mark.parametrize("seed", [14, 25, 33, 37])
 def test_a_few_large_columns_do_not_hold_the_start_back(kind, seed):
-    # The other columns alone would allow dual flows a million times those the large ones do.
+    # The other columns alone would allow dual entries a million times those the large ones do.
     for share in (1e-7, 1e-8):
         check(seed, 1e6, kind, share)
 

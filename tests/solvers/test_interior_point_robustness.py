@@ -7,7 +7,7 @@ import pytest
 
 import hinge_cases as cases
 from reference import oracles
-from sparsvm.certificate.gap import zero_flow_bound
+from sparsvm.certificate.gap import zero_dual_bound
 from sparsvm.penalties import L1
 from sparsvm.problem.solution import Control
 from sparsvm.solvers import InteriorPoint
@@ -197,12 +197,12 @@ def test_no_margins_need_no_model(kind):
 @pytest.mark.parametrize("kind", ["l2", "elasticnet"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_tilt_needs_a_dual_even_without_margins(kind, n_classes):
-    # The flows are worth nothing by their margins, only by what they take off the tilt.
+    # The entries are worth nothing by their margins, only by what they take off the tilt.
     X, y = cases.gaussian(7, 20, 5, n_classes)
     problem = build((X, y), kind, margin_scale=np.zeros(20))
     tilt = 3.0 * np.random.default_rng(7).standard_normal((problem.n_outputs, 5))
     solution = check(replace(problem, tilt=tilt, alpha=0.3))
-    assert solution.dual_objective > zero_flow_bound(replace(problem, tilt=tilt, alpha=0.3)) + 1e-3
+    assert solution.dual_objective > zero_dual_bound(replace(problem, tilt=tilt, alpha=0.3)) + 1e-3
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,7 +19,7 @@ def check(problem):
 
 
 def cornered(penalty, columns, seed):
-    """Inside the dual ball all flows are 1e-7 of the weights, which themselves differ by 1e6."""
+    """Inside the dual ball all entries are 1e-7 of the weights, which themselves differ by 1e6."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, len(columns))) * columns
     weights = 10.0 ** rng.uniform(0, 6, 40)
@@ -43,7 +43,7 @@ def test_a_corner_of_the_dual_is_no_place_to_start(penalty, columns, seed):
 
 @pytest.mark.parametrize("kind", cases.KINDS)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_start_with_flows_of_the_size_of_the_weights_leads_to_the_optimum(
+def test_a_start_with_entries_of_the_size_of_the_weights_leads_to_the_optimum(
     seed, kind, monkeypatch
 ):
     outside = interior_point._Trial(None, interior_point.SHARP, False, inside=False)
@@ -54,7 +54,7 @@ def test_a_start_with_flows_of_the_size_of_the_weights_leads_to_the_optimum(
 
 @pytest.mark.parametrize("kind", cases.KINDS)
 def test_plain_data_are_solved_down_to_a_hundred_millionth_of_the_largest_alpha(kind):
-    """A cold start stays where all flows are tiny; that of a larger alpha leads on."""
+    """A cold start stays where all entries are tiny; that of a larger alpha leads on."""
     X, y = cases.gaussian(0, 150, 6, 12)
     check(cases.build(X, y, cases.PENALTIES[kind](6), share=1e-8))
 

@@ -137,7 +137,7 @@ def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
 @pytest.mark.parametrize("kind", ["l1", "l1/l2-rows-joint"])
 def test_auto_begins_with_interior_point_on_texts_that_sdca_cannot_take(kind):
     d = 2000
-    X, y = hinge_cases.gaussian(0, registry.MANY_TEXTS_FOR_LAST_DIGITS + 1, d, 3)
+    X, y = hinge_cases.gaussian(0, registry.MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS + 1, d, 3)
     weights = np.ones(d)
     for smallest, first in ((1.0, "sdca"), (0.0, "interior_point")):
         weights[2] = smallest

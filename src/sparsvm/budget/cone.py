@@ -13,7 +13,7 @@ import numpy as np
 from sparsvm._typing import Floats
 from sparsvm.budget.problem import ConstrainedProblem
 from sparsvm.certificate.dual_slope import with_slope_on_edge
-from sparsvm.certificate.gap import repaired_flows
+from sparsvm.certificate.gap import repaired_dual
 from sparsvm.numerics.cone_program import Block
 from sparsvm.problem.solution import Start
 from sparsvm.solvers.cone_model import MOST_ENTRIES, ConeModel, cone_entries
@@ -28,8 +28,8 @@ def by_cone_program(problem: ConstrainedProblem) -> Start:
     """Solve the whole problem at once; how well is for the caller's certificate to say."""
     model = ConeModel(problem.regularised, problem.margins, slacks=problem.eta > 0.0)
     found = model.solve(model.penalty_costs(), _budget(problem, model))
-    flows = _mended(problem, model, found.dual, found.coef)
-    return Start(found.coef, found.intercept, problem.filled(flows))
+    entries = _without_inner_slopes(problem, model, found.dual, found.coef)
+    return Start(found.coef, found.intercept, problem.filled(entries))
 
 
 def _budget(problem: ConstrainedProblem, model: ConeModel) -> list[Block]:
@@ -42,14 +42,16 @@ def _budget(problem: ConstrainedProblem, model: ConeModel) -> list[Block]:
     return [model.no_negative_slacks(), (mean, np.array([problem.eta]), "nonnegative")]
 
 
-def _mended(problem: ConstrainedProblem, model: ConeModel, flows: Floats, coef: Floats) -> Floats:
+def _without_inner_slopes(
+    problem: ConstrainedProblem, model: ConeModel, entries: Floats, coef: Floats
+) -> Floats:
     """Let the slopes of weights strictly inside their l1/linf group vanish, as they should.
 
     What the cone solver leaves of them, 1e-15 of a column of 1e6, counts in the dual norm.
     """
     data = problem.regularised
     if data.penalty.group_order != np.inf:
-        return flows
+        return entries
     sizes = np.abs(coef * data.penalty.omega).ravel()
     largest = np.zeros(int(model.groups.max()) + 1)
     np.maximum.at(largest, model.groups, sizes)
@@ -57,10 +59,10 @@ def _mended(problem: ConstrainedProblem, model: ConeModel, flows: Floats, coef: 
     largest[largest <= 1e-9 * largest.max()] = 0.0
     inside = (sizes < (1.0 - 1e-6) * largest[model.groups]).reshape(coef.shape)
     for _ in range(2):
-        # Balancing comes first, which would undo what is mended; twice, because the first
+        # Balancing comes first, which would undo what is repaired; twice, because the first
         # change leaves a rounding error of its size.
-        flows = repaired_flows(data, problem.filled(flows))
-        G = data.transposed(data.signed_dual(flows)) / data.alpha
-        changed = with_slope_on_edge(data, flows, inside, G)
-        flows = flows if changed is None else changed
-    return flows
+        entries = repaired_dual(data, problem.filled(entries))
+        G = data.transposed(data.signed_dual(entries)) / data.alpha
+        changed = with_slope_on_edge(data, entries, inside, G)
+        entries = entries if changed is None else changed
+    return entries

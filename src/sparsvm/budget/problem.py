@@ -28,7 +28,7 @@ from functools import cached_property
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.certificate.gap import UNIT, repaired_flows
+from sparsvm.certificate.gap import UNIT, repaired_dual
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import History
 
@@ -106,13 +106,13 @@ class ConstrainedProblem:
         """
         if self.even is self:
             return bound
-        flows = self._off_true_class(bound.dual)
-        factor = _largest_factor(flows, self.regularised.mass)
+        entries = self._off_true_class(bound.dual)
+        factor = _largest_factor(entries, self.regularised.mass)
         return Bound(
             value=bound.value,
             alpha=factor * bound.alpha,
             gain=factor * bound.gain,
-            dual=self._with_true_class(factor * flows),
+            dual=self._with_true_class(factor * entries),
         )
 
     @cached_property
@@ -153,11 +153,11 @@ class ConstrainedProblem:
         if dual is not None and self.eta == 0.0:
             # Only the ray counts; on it, the largest point has the smallest rounding.
             dual = self.filled(dual)
-        flows = repaired_flows(problem, dual)
+        entries = repaired_dual(problem, dual)
         if self.eta == 0.0:
-            flows *= _largest_factor(flows, problem.mass)
-        signed = problem.signed_dual(flows)
-        gain = float(np.sum(flows * self.margins))
+            entries *= _largest_factor(entries, problem.mass)
+        signed = problem.signed_dual(entries)
+        gain = float(np.sum(entries * self.margins))
         value, alpha = 0.0, np.inf
         # What the rounding of both may amount to proves nothing.
         excess = gain - self.eta - 32.0 * UNIT * self.unit
@@ -167,25 +167,25 @@ class ConstrainedProblem:
             # |computed - exact| of a sum of n products is at most (n + 2) u |x_j|.|y_k|.
             error = np.outer(sizes * ((problem.n + 2) * UNIT), problem.column_norms)
             value, alpha = self._best_multiplier(np.abs(problem.transposed(signed)) + error, excess)
-        return Bound(value=value, alpha=alpha, gain=gain, dual=self._with_true_class(flows))
+        return Bound(value=value, alpha=alpha, gain=gain, dual=self._with_true_class(entries))
 
     def filled(self, dual: Floats) -> Floats:
         """Return multipliers of any size scaled until one sample has all its mass off its class."""
-        flows = self._off_true_class(dual)
-        return self._with_true_class(flows * _largest_factor(flows, self.regularised.mass))
+        entries = self._off_true_class(dual)
+        return self._with_true_class(entries * _largest_factor(entries, self.regularised.mass))
 
     def _off_true_class(self, dual: Floats) -> Floats:
         """Return a copy with zeros at the true classes and wherever an entry is no multiplier."""
-        flows = np.where((dual > 0.0) & np.isfinite(dual), dual, 0.0)
-        flows[np.arange(self.regularised.n), self.regularised.y] = 0.0
-        return flows
+        entries = np.where((dual > 0.0) & np.isfinite(dual), dual, 0.0)
+        entries[np.arange(self.regularised.n), self.regularised.y] = 0.0
+        return entries
 
-    def _with_true_class(self, flows: Floats) -> Floats:
+    def _with_true_class(self, entries: Floats) -> Floats:
         """Give the rest of each mass to the true class, in place."""
         problem = self.regularised
-        rest = problem.mass - flows.sum(axis=1)
-        flows[np.arange(problem.n), problem.y] = np.maximum(rest, 0.0)
-        return flows
+        rest = problem.mass - entries.sum(axis=1)
+        entries[np.arange(problem.n), problem.y] = np.maximum(rest, 0.0)
+        return entries
 
     def _best_multiplier(self, G: Floats, excess: float) -> tuple[float, float]:
         """Maximise ``excess / alpha - penalty*(G / alpha)`` over alpha, for |G| rounded up."""
@@ -217,9 +217,9 @@ class ConstrainedProblem:
         return rounding / alpha if alpha > 0.0 else np.inf
 
 
-def _largest_factor(flows: Floats, mass: Floats) -> float:
+def _largest_factor(entries: Floats, mass: Floats) -> float:
     """Return the largest factor that keeps every row within its mass; 1 for zeros."""
-    totals = flows.sum(axis=1)
+    totals = entries.sum(axis=1)
     # Numbers near the smallest there are have no digits to scale.
     filled = totals > 1e-250
     return float(np.min(mass[filled] / totals[filled])) if filled.any() else 1.0

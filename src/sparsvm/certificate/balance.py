@@ -1,10 +1,10 @@
 r"""Make a dual guess satisfy the equalities of the intercept and of unpenalised features.
 
-With free columns :math:`f_i` (a 1 for the intercept, the entries of unpenalised features) the
-flows :math:`T_{ik} = Y_{ik} \exp(f_i \cdot (\beta_{y_i} - \beta_k))`, k off the true class, satisfy
+With free columns :math:`f_i` (a 1 for the intercept, the values of unpenalised features) the dual
+entries :math:`T_{ik} = Y_{ik} \exp(f_i \cdot (\beta_{y_i} - \beta_k))`, k off the true class, meet
 :math:`\sum_i f_i \tilde T_{ik} = 0` for all k exactly where :math:`\beta` minimises the convex
 :math:`\phi(\beta) = \sum T_{ik}`. For the intercept alone this is Osborne's balancing of the
-K x K matrix of class flows, and :math:`\phi` only depends on that matrix.
+K x K matrix of sums over pairs of classes, and :math:`\phi` only depends on that matrix.
 
 :math:`\phi''` grows along a step by at most exp(a), a being the largest increase of an exponent, so
 the Newton step damped by log(1 + a)/a decreases :math:`\phi` with no line search.
@@ -31,39 +31,39 @@ EPS = float(np.finfo(np.float64).eps)
 # by mass for the hinge and by the entries themselves for smooth losses: the scale of the rounding
 # floor of the objective.
 TOLERANCE = 64.0 * EPS
-# Class flows below this share of the largest are dropped: they are worth less than the rounding
+# Class entries below this share of the largest are dropped: they are worth less than the rounding
 # of the others, and would leave the Newton systems singular.
 NEGLIGIBLE = 1e-13
 # Relative imbalances of classes whose square is below rounding.
 NEARLY = 1e-8
 
 
-def balance(problem: Problem, flows: Floats, overwrite: bool = False) -> Floats:
-    """Return balanced flows near the given ones, or in their place; all zero where it fails."""
+def balance(problem: Problem, entries: Floats, overwrite: bool = False) -> Floats:
+    """Return balanced entries near the given ones, or in their place; all zero where it fails."""
     y, K = problem.y, problem.n_classes
     by_mass = problem.loss.name == "hinge"
     columns = free_columns(problem) if problem.penalty.free.size else None
     if not problem.one_vs_rest:
-        flows = flows if overwrite else flows.copy()
-        return _balance_pairs(y, K, flows, columns, problem.fit_intercept, by_mass)
+        entries = entries if overwrite else entries.copy()
+        return _balance_pairs(y, K, entries, columns, problem.fit_intercept, by_mass)
     if columns is None:
-        return _balance_signs(y, flows)
-    balanced = np.zeros_like(flows)
+        return _balance_signs(y, entries)
+    balanced = np.zeros_like(entries)
     rows = np.arange(problem.n)
     for k in range(K):
         own = (y == k).astype(np.int32)
         pair = np.zeros((problem.n, 2))
-        pair[rows, 1 - own] = flows[:, k]
+        pair[rows, 1 - own] = entries[:, k]
         pair = _balance_pairs(own, 2, pair, columns, problem.fit_intercept, by_mass)
         balanced[:, k] = pair.sum(axis=1)
     return balanced
 
 
-def _balance_signs(y: Indices, flows: Floats) -> Floats:
+def _balance_signs(y: Indices, entries: Floats) -> Floats:
     """Give the entries of each class's own samples and of the others the same sum."""
-    rows, classes = np.arange(y.size), np.arange(flows.shape[1])
-    own = np.where(y[:, None] == classes, flows, 0.0)
-    other = flows.copy()
+    rows, classes = np.arange(y.size), np.arange(entries.shape[1])
+    own = np.where(y[:, None] == classes, entries, 0.0)
+    other = entries.copy()
     other[rows, y] = 0.0
     positive, negative = own.sum(axis=0), other.sum(axis=0)
     linked = np.minimum(positive, negative) > NEGLIGIBLE * np.maximum(positive, negative)
@@ -71,7 +71,7 @@ def _balance_signs(y: Indices, flows: Floats) -> Floats:
     np.divide(negative, positive, out=ratio, where=linked)
     root = np.sqrt(ratio)
     balanced: Floats = other / root
-    balanced[rows, y] = flows[rows, y] * root[y]
+    balanced[rows, y] = entries[rows, y] * root[y]
     balanced[:, ~linked] = 0.0
     return balanced
 
@@ -79,43 +79,43 @@ def _balance_signs(y: Indices, flows: Floats) -> Floats:
 def _balance_pairs(
     y: Indices,
     K: int,
-    flows: Floats,
+    entries: Floats,
     columns: Floats | None,
     intercept: bool,
     by_mass: bool,
 ) -> Floats:
-    """Balance flows in place: for the intercept alone unless ``columns`` are given."""
-    class_flows = _class_flows(flows, y)
+    """Balance entries in place: for the intercept alone unless ``columns`` are given."""
+    class_sums = _class_sums(entries, y)
     if intercept:
-        flows, class_flows = _between_connected_classes(flows, class_flows, y)
-    if not class_flows.any():
-        return np.zeros_like(flows)
+        entries, class_sums = _between_connected_classes(entries, class_sums, y)
+    if not class_sums.any():
+        return np.zeros_like(entries)
     if columns is not None:
-        return _balance_columns(y, flows, columns, by_mass)
-    if not _is_balanced(class_flows):
-        _multiply(flows, _class_factors(class_flows), y)
-        class_flows = _class_flows(flows, y)
-    residual = class_flows.sum(axis=0) - class_flows.sum(axis=1)
-    allowed = TOLERANCE * (1.0 if by_mass else float(class_flows.sum()))
-    return flows if np.all(np.abs(residual) <= allowed) else np.zeros_like(flows)
+        return _balance_columns(y, entries, columns, by_mass)
+    if not _is_balanced(class_sums):
+        _multiply(entries, _class_factors(class_sums), y)
+        class_sums = _class_sums(entries, y)
+    residual = class_sums.sum(axis=0) - class_sums.sum(axis=1)
+    allowed = TOLERANCE * (1.0 if by_mass else float(class_sums.sum()))
+    return entries if np.all(np.abs(residual) <= allowed) else np.zeros_like(entries)
 
 
-def _balance_columns(y: Indices, flows: Floats, columns: Floats, by_mass: bool) -> Floats:
-    start = np.zeros((columns.shape[1], flows.shape[1]))
+def _balance_columns(y: Indices, entries: Floats, columns: Floats, by_mass: bool) -> Floats:
+    start = np.zeros((columns.shape[1], entries.shape[1]))
     rows = np.arange(y.size)
     for negligible in (NEGLIGIBLE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7):
-        flows = flows * np.exp(_minimise(columns, y, flows, _column_hessian, start))
-        totals = flows.sum(axis=1)
-        signed = flows.copy()
+        entries = entries * np.exp(_minimise(columns, y, entries, _column_hessian, start))
+        totals = entries.sum(axis=1)
+        signed = entries.copy()
         signed[rows, y] = -totals
         residual = columns.T @ signed
         allowed = np.ones(columns.shape[1]) if by_mass else totals @ np.abs(columns)
         if np.all(np.abs(residual) <= TOLERANCE * allowed[:, None]):
-            return flows
-        # Flows that no balance can contain fade out as beta runs off to infinity, until rounding
+            return entries
+        # Entries that no balance can contain fade out as beta goes to infinity, until rounding
         # stops it; without them the rest has a minimiser.
-        flows[flows <= negligible * flows.max(initial=0.0)] = 0.0
-    return np.zeros_like(flows)
+        entries[entries <= negligible * entries.max(initial=0.0)] = 0.0
+    return np.zeros_like(entries)
 
 
 def free_columns(problem: Problem) -> Floats:
@@ -129,61 +129,61 @@ def free_columns(problem: Problem) -> Floats:
     return columns
 
 
-def _class_flows(flows: Floats, y: Indices) -> Floats:
-    """Sum the flows of each true class: entry (z, k) is the flow from class z to class k."""
-    return np.asarray(_core.class_sums(flows, y.astype(np.int32, copy=False)))
+def _class_sums(entries: Floats, y: Indices) -> Floats:
+    """Sum the entries of each true class: entry (z, k) is the flow from class z to class k."""
+    return np.asarray(_core.class_sums(entries, y.astype(np.int32, copy=False)))
 
 
-def _multiply(flows: Floats, factors: Floats, y: Indices) -> None:
-    """Multiply the flow of each sample to class k by the factor of its own class and k."""
-    for rows in row_blocks(y.size, flows.shape[1]):
-        flows[rows] *= factors[y[rows]]
+def _multiply(entries: Floats, factors: Floats, y: Indices) -> None:
+    """Multiply the entry of each sample for class k by the factor of its own class and k."""
+    for rows in row_blocks(y.size, entries.shape[1]):
+        entries[rows] *= factors[y[rows]]
 
 
 def _between_connected_classes(
-    flows: Floats, class_flows: Floats, y: Indices
+    entries: Floats, class_sums: Floats, y: Indices
 ) -> tuple[Floats, Floats]:
-    """Drop flows between different strongly connected components: no multiple balances them."""
-    arcs = class_flows > NEGLIGIBLE * class_flows.max(initial=0.0)
+    """Drop entries between different strongly connected components: no multiple balances them."""
+    arcs = class_sums > NEGLIGIBLE * class_sums.max(initial=0.0)
     if _is_complete(arcs):
-        return flows, class_flows
+        return entries, class_sums
     kept = arcs
     if not _is_strongly_connected(arcs):
         _, component = connected_components(arcs, directed=True, connection="strong")
         kept = arcs & (component[:, None] == component)
-    elif np.array_equal(arcs, class_flows > 0.0):
-        return flows, class_flows
-    _multiply(flows, kept.astype(np.float64), y)
-    return flows, class_flows * kept
+    elif np.array_equal(arcs, class_sums > 0.0):
+        return entries, class_sums
+    _multiply(entries, kept.astype(np.float64), y)
+    return entries, class_sums * kept
 
 
-def _class_factors(class_flows: Floats) -> Floats:
-    """Return the factors of the flows between classes that balance them."""
-    K = class_flows.shape[0]
-    if K == 2 and np.count_nonzero(class_flows) == 2:
-        root = float(np.sqrt(class_flows[1, 0] / class_flows[0, 1]))
+def _class_factors(class_sums: Floats) -> Floats:
+    """Return the factors of the entries between classes that balance them."""
+    K = class_sums.shape[0]
+    if K == 2 and np.count_nonzero(class_sums) == 2:
+        root = float(np.sqrt(class_sums[1, 0] / class_sums[0, 1]))
         return np.array([[1.0, root], [1.0 / root, 1.0]])
-    if (factors := _factors_of_one_step(class_flows)) is not None:
+    if (factors := _factors_of_one_step(class_sums)) is not None:
         return factors
-    start = _osborne(class_flows)
-    return np.exp(_minimise(np.ones((K, 1)), np.arange(K), class_flows, _class_hessian, start))
+    start = _osborne(class_sums)
+    return np.exp(_minimise(np.ones((K, 1)), np.arange(K), class_sums, _class_hessian, start))
 
 
-def _factors_of_one_step(class_flows: Floats) -> Floats | None:
+def _factors_of_one_step(class_sums: Floats) -> Floats | None:
     """Return the factors of one Newton step where that suffices: the duals of exact solvers.
 
     It squares the relative imbalance and takes a third of the time of a search.
     """
-    excess = class_flows.sum(axis=0) - class_flows.sum(axis=1)
-    laplacian = _class_hessian(class_flows, np.arange(0), class_flows)
+    excess = class_sums.sum(axis=0) - class_sums.sum(axis=1)
+    laplacian = _class_hessian(class_sums, np.arange(0), class_sums)
     if np.any(np.abs(excess) > NEARLY * laplacian.diagonal()) or not _is_strongly_connected(
-        class_flows > 0.0
+        class_sums > 0.0
     ):
         return None
     beta = np.zeros(excess.size)
     beta[1:] = np.linalg.solve(laplacian[1:, 1:], excess[1:])
     factors: Floats = np.exp(beta[:, None] - beta)
-    return factors if _is_balanced(class_flows * factors) else None
+    return factors if _is_balanced(class_sums * factors) else None
 
 
 def _is_complete(arcs: Bools) -> bool:
@@ -203,18 +203,18 @@ def _is_strongly_connected(arcs: Bools) -> bool:
     return bool(reached.all())
 
 
-def _is_balanced(class_flows: Floats) -> bool:
-    """Whether every class is balanced within the tolerance, relative to its own flows."""
-    out, into = class_flows.sum(axis=1), class_flows.sum(axis=0)
+def _is_balanced(class_sums: Floats) -> bool:
+    """Whether every class is balanced within the tolerance, relative to its own entries."""
+    out, into = class_sums.sum(axis=1), class_sums.sum(axis=0)
     return bool(np.all(np.abs(out - into) <= 0.5 * TOLERANCE * (out + into)))
 
 
-def _osborne(class_flows: Floats) -> Floats:
+def _osborne(class_sums: Floats) -> Floats:
     """Return logarithms of Osborne's scaling after a few sweeps, shape (1, K).
 
     Newton moves an exponent by about 1 a step, so it should not start far away.
     """
-    scaled = np.array(class_flows)
+    scaled = np.array(class_sums)
     beta = np.zeros(scaled.shape[0])
     for _ in range(20):
         out, into = scaled.sum(axis=1), scaled.sum(axis=0)
@@ -232,29 +232,29 @@ def _osborne(class_flows: Floats) -> Floats:
 def _minimise(
     columns: Floats,
     y: Indices,
-    flows: Floats,
+    entries: Floats,
     hessian: Callable[[Floats, Indices, Floats], Floats],
     beta: Floats,
 ) -> Floats:
     """Return the exponents at the minimiser of phi, by damped Newton from ``beta`` (q, K)."""
     q, K = beta.shape
-    support = flows > 0.0
+    support = entries > 0.0
     rows = np.arange(y.size)
-    moving = _moving_classes(_class_flows(flows, y) > 0.0)
+    moving = _moving_classes(_class_sums(entries, y) > 0.0)
     variables = (np.arange(q)[:, None] * K + moving).reshape(-1)
-    best, best_size, stalls = np.zeros_like(flows), np.inf, 0
+    best, best_size, stalls = np.zeros_like(entries), np.inf, 0
     for _ in range(200):
         exponents = _exponents(columns, y, beta, support)
-        scaled = flows * np.exp(exponents)
+        scaled = entries * np.exp(exponents)
         total = scaled.sum(axis=1)
         scaled[rows, y] = -total
         residual = (columns.T @ scaled).reshape(-1)[variables]
         scaled[rows, y] = 0.0
-        flow = float(total.sum())
-        if flow == 0.0:
-            # No balanced flow uses these arcs: the minimiser is at infinity, the scaling at zero.
+        amount = float(total.sum())
+        if amount == 0.0:
+            # No balanced dual uses these arcs: the minimiser is at infinity, the scaling at zero.
             break
-        size = float(np.max(np.abs(residual), initial=0.0)) / flow
+        size = float(np.max(np.abs(residual), initial=0.0)) / amount
         if size < best_size:
             best, best_size, stalls = exponents, size, 0
         else:
@@ -288,19 +288,19 @@ def _exponents(columns: Floats, y: Indices, beta: Floats, support: Bools) -> Flo
     return np.where(support, np.clip(exponents, -300.0, 300.0), 0.0)
 
 
-def _class_hessian(columns: Floats, y: Indices, flows: Floats) -> Floats:
-    """Laplacian of the class flows: the Hessian of phi where the intercept is the only column."""
-    return np.diag(flows.sum(axis=0) + flows.sum(axis=1)) - flows - flows.T
+def _class_hessian(columns: Floats, y: Indices, entries: Floats) -> Floats:
+    """Laplacian of the class entries: the Hessian of phi where the intercept is the only column."""
+    return np.diag(entries.sum(axis=0) + entries.sum(axis=1)) - entries - entries.T
 
 
-def _column_hessian(columns: Floats, y: Indices, flows: Floats) -> Floats:
+def _column_hessian(columns: Floats, y: Indices, entries: Floats) -> Floats:
     """Hessian of phi in beta (q, K): sum of T_ik (f_i f_i') x (e_y - e_k)(e_y - e_k)'."""
-    q, K = columns.shape[1], flows.shape[1]
+    q, K = columns.shape[1], entries.shape[1]
     H = np.zeros((q, K, q, K))
     products = (columns[:, :, None] * columns[:, None, :]).reshape(y.size, q * q)
     for z in range(K):
         mine = y == z
-        blocks = (products[mine].T @ flows[mine]).reshape(q, q, K)
+        blocks = (products[mine].T @ entries[mine]).reshape(q, q, K)
         H[:, z, :, z] += blocks.sum(axis=2)
         for k in range(K):
             H[:, k, :, k] += blocks[:, :, k]
@@ -310,7 +310,7 @@ def _column_hessian(columns: Floats, y: Indices, flows: Floats) -> Floats:
 
 
 def _solve(H: Floats, right: Floats) -> Floats:
-    """Solve after scaling the diagonal to 1; flows of different classes differ by many powers."""
+    """Solve after scaling the diagonal to 1; entries of different classes differ by many powers."""
     diagonal = np.sqrt(np.diagonal(H))
     scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
     scaled = H * scale[:, None] * scale

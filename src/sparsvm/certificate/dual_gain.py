@@ -70,9 +70,9 @@ class QuadraticGain:
 
     limit = np.inf
 
-    def __init__(self, flows: Floats, margins: Floats | float, mass: Floats) -> None:
-        self.slope = float(np.sum(flows * margins))
-        self.square = float(np.sum(np.sum(flows * flows, axis=1) / (4.0 * mass)))
+    def __init__(self, entries: Floats, margins: Floats | float, mass: Floats) -> None:
+        self.slope = float(np.sum(entries * margins))
+        self.square = float(np.sum(np.sum(entries * entries, axis=1) / (4.0 * mass)))
 
     def value(self, c: float) -> float:
         return c * self.slope - c * c * self.square
@@ -89,12 +89,12 @@ class EntropyGain:
 
     limit = 1.0
 
-    def __init__(self, flows: Floats, margins: Floats, mass: Floats) -> None:
-        shares = flows / mass[:, None]
+    def __init__(self, entries: Floats, margins: Floats, mass: Floats) -> None:
+        shares = entries / mass[:, None]
         self.mass = mass
         self.rows = np.minimum(shares.sum(axis=1), 1.0)
         self.total = float(np.sum(mass * self.rows))
-        terms = flows * margins - mass[:, None] * xlogy(shares, shares)
+        terms = entries * margins - mass[:, None] * xlogy(shares, shares)
         self.slope = float(np.sum(terms))
 
     def value(self, c: float) -> float:
@@ -112,15 +112,15 @@ class EntropyGain:
         return climb(self.derivatives, 1.0, self.limit) if self.total > 0.0 else 0.0
 
 
-def gain_of(problem: Problem, flows: Floats) -> Gain:
-    """Return gamma for the ray through ``flows``."""
+def gain_of(problem: Problem, entries: Floats) -> Gain:
+    """Return gamma for the ray through ``entries``."""
     name = problem.loss.name
     if name == "hinge":
-        return LinearGain(problem.margin_value(flows))
+        return LinearGain(problem.margin_value(entries))
     if name == "logistic":
-        return EntropyGain(flows, problem.margins(), problem.mass)
+        return EntropyGain(entries, problem.margins(), problem.mass)
     margins = 1.0 if name == "ovr_squared_hinge" else problem.margins()
-    return QuadraticGain(flows, margins, problem.mass)
+    return QuadraticGain(entries, margins, problem.mass)
 
 
 def climb(derivatives: Callable[[float], tuple[float, float]], start: float, limit: float) -> float:

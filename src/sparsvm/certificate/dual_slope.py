@@ -1,10 +1,10 @@
 r"""The slope of a dual point, and its repair where a tilt lies on the edge of the dual ball.
 
 A dual point is feasible for a norm if the dual norm of :math:`tilt - G/\alpha` is at most 1.
-Scaling the point by a factor below 1 mends what rounding spoilt, except where the tilt itself has
+Scaling the point by a factor below 1 repairs what rounding spoilt, except where the tilt itself has
 dual norm 1, as beyond the cap of capped l1: there every factor leaves the slope on the wrong side,
 by 1e-12 or so of it. Where the point is nearly on the edge, G is nearly 0 in those coordinates, and
-a relative change of the flows of the same tiny size puts it where it may be.
+a relative change of the entries of the same tiny size puts it where it may be.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ LARGEST = 20_000_000
 NOTABLE = 1e-9
 
 
-def slope(problem: Problem, flows: Floats) -> tuple[Floats, Floats]:
+def slope(problem: Problem, entries: Floats) -> tuple[Floats, Floats]:
     """Return G / alpha and the error bound of each of its entries.
 
-    Not sharper than the flows themselves with a tilt: on the edge of the dual ball what is within
+    Not sharper than the entries themselves with a tilt: on the edge of the dual ball what is within
     the error of rounded slopes is let pass.
     """
-    signed = problem.signed_dual(flows)
+    signed = problem.signed_dual(entries)
     G, error = _rounded_slope(problem, signed)
-    if problem.tilt is None and _rounding_share(problem, flows) > NOTABLE:
-        _sharpen(problem, flows, signed, G, error, np.arange(problem.d))
+    if problem.tilt is None and _rounding_share(problem, entries) > NOTABLE:
+        _sharpen(problem, entries, signed, G, error, np.arange(problem.d))
     return G, error
 
 
@@ -45,15 +45,15 @@ def _rounded_slope(problem: Problem, signed: Floats) -> tuple[Floats, Floats]:
     return G, np.outer(_error_per_norm(problem, signed), problem.column_norms)
 
 
-def _rounding_share(problem: Problem, flows: Floats) -> float:
+def _rounding_share(problem: Problem, entries: Floats) -> float:
     """Return how far rounding may move a slope, relative to where its coefficient comes in."""
-    size = float(np.linalg.norm(row_sum(flows))) * (problem.n + 2) * UNIT / problem.alpha
+    size = float(np.linalg.norm(row_sum(entries))) * (problem.n + 2) * UNIT / problem.alpha
     return size * float(np.max(problem.column_norms * problem.penalty.inverse_omega, initial=0.0))
 
 
 def _sharpen(
     problem: Problem,
-    flows: Floats,
+    entries: Floats,
     signed: Floats,
     G: Floats,
     error: Floats,
@@ -67,7 +67,7 @@ def _sharpen(
     if not problem.one_vs_rest:
         lost = np.zeros_like(signed)
         rows = np.arange(problem.n)
-        lost[rows, problem.y] = -_lost_in_sums(flows, problem.y, -signed[rows, problem.y])
+        lost[rows, problem.y] = -_lost_in_sums(entries, problem.y, -signed[rows, problem.y])
         more, blur = split_products(columns, _outputs(problem, lost))
         products, errors = products + more, errors + blur + UNIT * np.abs(products)
     if np.all(np.isfinite(errors)):
@@ -75,11 +75,11 @@ def _sharpen(
         error[:, features] = errors.T / problem.alpha
 
 
-def _lost_in_sums(flows: Floats, y: Indices, totals: Floats) -> Floats:
+def _lost_in_sums(entries: Floats, y: Indices, totals: Floats) -> Floats:
     """Return by how much ``totals`` fall short of the sums of rows off the true class."""
     total, lost = np.zeros_like(totals), np.zeros_like(totals)
-    for k in range(flows.shape[1]):
-        term = np.where(y == k, 0.0, flows[:, k])
+    for k in range(entries.shape[1]):
+        term = np.where(y == k, 0.0, entries[:, k])
         # What the rounding of one addition leaves out is a double itself.
         rounded = total + term
         part = rounded - total
@@ -102,33 +102,33 @@ def _error_per_norm(problem: Problem, signed: Floats) -> Floats:
     return np.asarray(sizes * ((problem.n + 2) * UNIT / problem.alpha))
 
 
-def largest_slope(problem: Problem, flows: Floats) -> float:
+def largest_slope(problem: Problem, entries: Floats) -> float:
     """Return the dual norm of G / alpha, its error added."""
-    norm, terms = _quick_largest_slope(problem, flows), problem.penalty
+    norm, terms = _quick_largest_slope(problem, entries), problem.penalty
     # Where rounding is a notable part of the dual ball, as with a tiny alpha.
-    blurred = (norm is None or norm > 1.0) and _rounding_share(problem, flows) > NOTABLE
+    blurred = (norm is None or norm > 1.0) and _rounding_share(problem, entries) > NOTABLE
     if norm is not None and not (blurred and problem.n_outputs * problem.d <= LARGEST):
         return norm
-    signed = problem.signed_dual(flows)
+    signed = problem.signed_dual(entries)
     G, error = _rounded_slope(problem, signed)
     if blurred and np.all(np.isfinite(G)):
         # Only groups that may be the largest need to be known better.
         least = terms.dual_norm(np.maximum(np.abs(G) - error, 0.0))
         likely = terms.spread(terms.group_dual_norms(np.abs(G) + error) >= least)
-        _sharpen(problem, flows, signed, G, error, np.flatnonzero(likely.any(axis=0)))
+        _sharpen(problem, entries, signed, G, error, np.flatnonzero(likely.any(axis=0)))
     return terms.dual_norm(np.abs(G) + error)
 
 
-def _quick_largest_slope(problem: Problem, flows: Floats) -> float | None:
+def _quick_largest_slope(problem: Problem, entries: Floats) -> float | None:
     """Return the same in one pass over the data; None where there is no such way."""
-    norms = feature_slopes(problem, flows)
+    norms = feature_slopes(problem, entries)
     if norms is not None:
         return float(norms.max(initial=0.0))
     terms = problem.penalty
     # The dual norm of a mixture takes a search.
     if terms.is_norm and terms.l1_ratio in (0.0, 1.0) and not problem.design.is_sparse:
         norm = _core.largest_dual_norm(
-            **_products(problem, problem.signed_dual(flows)),
+            **_products(problem, problem.signed_dual(entries)),
             kind=terms.kind,
             l1_ratio=terms.l1_ratio,
             groups=terms.groups,
@@ -153,12 +153,12 @@ def _products(problem: Problem, signed: Floats) -> dict[str, Any]:
     }
 
 
-def feature_slopes(problem: Problem, flows: Floats) -> Floats | None:
+def feature_slopes(problem: Problem, entries: Floats) -> Floats | None:
     """Return the dual norm of each feature of G / alpha, its error added; 0 if unpenalised.
 
     For l2 the Euclidean norm. None for dense data, and for penalties that are not made of single
     features: G may be larger than sparse data, and here only a block of it is held at a time. The
-    flows are changed and put back meanwhile.
+    entries are changed and put back meanwhile.
     """
     terms = problem.penalty
     squared = terms.quadratic
@@ -166,8 +166,8 @@ def feature_slopes(problem: Problem, flows: Floats) -> Floats | None:
     if not problem.design.is_sparse or not single:
         return None
     # One more array of all samples and classes would be the largest thing here.
-    rows, own = np.arange(problem.n), of_class(flows, problem.y)
-    signed = problem.signed_dual(flows, overwrite=True)
+    rows, own = np.arange(problem.n), of_class(entries, problem.y)
+    signed = problem.signed_dual(entries, overwrite=True)
     norms = np.asarray(
         _core.feature_norms(
             **_products(problem, signed),
@@ -186,26 +186,26 @@ def limit(problem: Problem) -> float:
     return 1.0 + (problem.penalty.largest_group + 16) * UNIT
 
 
-def pulled_inside(problem: Problem, flows: Floats) -> Floats | None:
-    """Return flows with slopes on the edge wherever it was crossed; None if nowhere, or if not."""
+def pulled_inside(problem: Problem, entries: Floats) -> Floats | None:
+    """Return entries with slopes on the edge where it was crossed; None if nowhere, or if not."""
     penalty, tilt = problem.penalty, problem.tilt
     if tilt is None or not penalty.is_norm or problem.one_vs_rest:
         return None
     on_edge = penalty.group_dual_norms(tilt) > 1.0 - EDGE
-    if not on_edge.any() or not flows.any():
+    if not on_edge.any() or not entries.any():
         return None
     crossed = np.zeros_like(on_edge)
     for _ in range(8):
-        G, error = slope(problem, flows)
+        G, error = slope(problem, entries)
         beyond = np.maximum(np.abs(tilt - G) - error, 0.0)
         violated = on_edge & (penalty.group_dual_norms(beyond) > limit(problem))
         if not violated.any():
-            return flows if crossed.any() else None
+            return entries if crossed.any() else None
         crossed |= violated
-        changed = with_slope_on_edge(problem, flows, penalty.spread(crossed), G)
+        changed = with_slope_on_edge(problem, entries, penalty.spread(crossed), G)
         if changed is None:
             return None
-        flows = changed
+        entries = changed
     return None
 
 
@@ -213,7 +213,7 @@ def _target(problem: Problem) -> Floats:
     """Return the slopes that just touch the edge: 0 where the tilt is on it; for groups always 0.
 
     Asking for 0 of every coordinate near the edge cost a bound 1e-4 of its value where the matrix
-    of the flows was badly conditioned.
+    of the entries was badly conditioned.
     """
     target = np.zeros((problem.n_outputs, problem.d))
     if problem.penalty.separable and problem.tilt is not None:
@@ -222,15 +222,15 @@ def _target(problem: Problem) -> Floats:
     return np.asarray(target)
 
 
-def with_slope_on_edge(problem: Problem, flows: Floats, where: Array, G: Floats) -> Floats | None:
-    """Change the flows, by least squares in relative terms, to slopes on the edge as given.
+def with_slope_on_edge(problem: Problem, entries: Floats, where: Array, G: Floats) -> Floats | None:
+    """Change the entries, by least squares in relative terms, to slopes on the edge as given.
 
     The equalities of the intercept and of unpenalised features stay as they are.
     """
     where = np.array(where, dtype=bool)
     where[:, problem.penalty.free] = True
     output, feature = np.nonzero(where)
-    sample, cls = np.nonzero(flows)
+    sample, cls = np.nonzero(entries)
     intercepts = np.arange(problem.n_outputs if problem.fit_intercept else 0)
     outputs = np.concatenate([output, intercepts])
     if outputs.size * sample.size > LARGEST:
@@ -238,10 +238,11 @@ def with_slope_on_edge(problem: Problem, flows: Floats, where: Array, G: Floats)
     used, position = np.unique(feature, return_inverse=True)
     columns = np.asarray(problem.design.gather_columns(used.astype(np.int32)))[:, position]
     columns = np.hstack([columns, np.ones((problem.n, intercepts.size))])
-    # One equality per column and output: a flow to class k adds there, one from its own subtracts.
+    # One equality per column and output: an entry for class k adds there, one of its samples'
+    # own class subtracts.
     target = outputs + (problem.n_classes - problem.n_outputs)
     signs = (cls[:, None] == target) * 1.0 - (problem.y[sample][:, None] == target)
-    rows = (flows[sample, cls][:, None] * signs * columns[sample]).T
+    rows = (entries[sample, cls][:, None] * signs * columns[sample]).T
     sizes = np.abs(rows).sum(axis=1)
     kept = sizes > 0.0
     residual = np.zeros(outputs.size)
@@ -251,6 +252,6 @@ def with_slope_on_edge(problem: Problem, flows: Floats, where: Array, G: Floats)
     )
     if not np.all(np.abs(change) < 0.5):
         return None
-    mended = flows.copy()
-    mended[sample, cls] *= 1.0 + change
-    return mended
+    changed = entries.copy()
+    changed[sample, cls] *= 1.0 + change
+    return changed

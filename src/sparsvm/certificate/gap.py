@@ -70,12 +70,12 @@ def duality_gap(
         del scores
     else:
         objective, floor = problem.objective(W, b), problem.floor(W, b)
-    flows = repaired_flows(problem, dual, overwrite_dual)
-    flows, scale, bound = _best_repair(problem, flows)
-    if not bound > zero_flow_bound(problem):
-        scale, bound = 0.0, zero_flow_bound(problem)
+    entries = repaired_dual(problem, dual, overwrite_dual)
+    entries, scale, bound = _best_repair(problem, entries)
+    if not bound > zero_dual_bound(problem):
+        scale, bound = 0.0, zero_dual_bound(problem)
     bound += problem.offset
-    flows *= scale
+    entries *= scale
     gap = max(objective - bound, 0.0)
     return Certificate(
         objective=objective,
@@ -83,38 +83,38 @@ def duality_gap(
         gap=gap,
         relative_gap=relative(gap, objective),
         floor=floor,
-        dual=_with_true_class(problem, flows),
+        dual=_with_true_class(problem, entries),
     )
 
 
-def _best_repair(problem: Problem, flows: Floats) -> tuple[Floats, float, float]:
-    """Return flows that keep the penalty's constraint well, their factor and the value there.
+def _best_repair(problem: Problem, entries: Floats) -> tuple[Floats, float, float]:
+    """Return entries that keep the penalty's constraint well, their factor and the value there.
 
     They may take the place of the given ones.
     """
-    scale, bound = best_scale(problem, flows)
+    scale, bound = best_scale(problem, entries)
     if scale >= 1.0:
-        return flows, scale, bound
+        return entries, scale, bound
     if problem.tilt is not None:
-        for inside in _mended(problem, flows):
+        for inside in _other_repairs(problem, entries):
             inside *= _fitting(inside, problem.mass).min() if _within_masses(problem) else 1.0
             other = best_scale(problem, inside)
             if other[1] > bound:
-                flows, (scale, bound) = inside, other
+                entries, (scale, bound) = inside, other
             if scale >= 1.0:
-                return flows, scale, bound
-    if (beyond := _beyond(problem, flows)) is not None:
-        before = Packed(flows)
-        flows = _thinned(problem, flows, beyond)
-        other = best_scale(problem, flows)
+                return entries, scale, bound
+    if (beyond := _beyond(problem, entries)) is not None:
+        before = Packed(entries)
+        entries = _thinned(problem, entries, beyond)
+        other = best_scale(problem, entries)
         if other[1] > bound:
             scale, bound = other
         else:
-            flows = before.unpacked(out=flows)
-    return flows, scale, bound
+            entries = before.unpacked(out=entries)
+    return entries, scale, bound
 
 
-def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = False) -> Floats:
+def repaired_dual(problem: Problem, dual: Floats | None, overwrite: bool = False) -> Floats:
     """Return entries that satisfy everything but the penalty's constraint.
 
     For losses of score differences the true class has 0. ``overwrite`` says that the array of
@@ -123,53 +123,55 @@ def repaired_flows(problem: Problem, dual: Floats | None, overwrite: bool = Fals
     n, K = problem.n, problem.n_classes
     if dual is None:
         return np.zeros((n, K))
-    flows = (np.asarray if overwrite else np.array)(dual, dtype=np.float64, order="C")
-    if flows.shape != (n, K):
+    entries = (np.asarray if overwrite else np.array)(dual, dtype=np.float64, order="C")
+    if entries.shape != (n, K):
         raise ValueError(
-            f"The dual has shape {flows.shape} but there are {n} samples and {K} classes."
+            f"The dual has shape {entries.shape} but there are {n} samples and {K} classes."
         )
     if not problem.one_vs_rest:
-        flows[np.arange(n), problem.y] = 0.0
+        entries[np.arange(n), problem.y] = 0.0
     for rows in row_blocks(n, K):
         # Comparisons with NaN are false.
-        flows[rows][~((flows[rows] > 0.0) & (flows[rows] < np.inf))] = 0.0
+        entries[rows][~((entries[rows] > 0.0) & (entries[rows] < np.inf))] = 0.0
     restricted = problem.fit_intercept or problem.penalty.free.size > 0
     if _within_masses(problem):
-        flows *= _fitting(flows, problem.mass)[:, None]
-        return _balanced_within_masses(problem, flows) if restricted else flows
+        entries *= _fitting(entries, problem.mass)[:, None]
+        return _balanced_within_masses(problem, entries) if restricted else entries
     # Without a limit on the rows only the ray counts; on it, entries near 1 stay in range.
-    flows /= flows.max(initial=0.0) or 1.0
-    flows = balance(problem, flows, overwrite=True) if restricted else flows
-    peak = gain_of(problem, flows).peak()
+    entries /= entries.max(initial=0.0) or 1.0
+    entries = balance(problem, entries, overwrite=True) if restricted else entries
+    peak = gain_of(problem, entries).peak()
     if peak > 0.0:
-        flows *= peak
-    return flows
+        entries *= peak
+    return entries
 
 
-def _mended(problem: Problem, flows: Floats) -> Iterator[Floats]:
-    """Yield copies of the flows in which what a tilt on the edge of the dual ball spoilt may hold.
+def _other_repairs(problem: Problem, entries: Floats) -> Iterator[Floats]:
+    """Yield copies of the entries in which what a linear term on the edge spoilt may hold.
+
+    The edge is that of the dual ball.
 
     Entries next to nothing hinder the other repair, which changes all in relative terms.
     """
-    if (inside := pulled_inside(problem, flows)) is not None:
+    if (inside := pulled_inside(problem, entries)) is not None:
         yield inside
-    if (kept := _without_traces(problem, flows)) is not None:
+    if (kept := _without_traces(problem, entries)) is not None:
         yield kept
         if (inside := pulled_inside(problem, kept)) is not None:
             yield inside
 
 
-def _without_traces(problem: Problem, flows: Floats) -> Floats | None:
-    """Return the flows without entries that are next to nothing; None if there is none.
+def _without_traces(problem: Problem, entries: Floats) -> Floats | None:
+    """Return the entries without those that are next to nothing; None if there is none.
 
-    Of a class that should have no flows at all interior points leave some of 1e-13. Where its tilt
-    is on the edge of the dual ball their slope lies on either side of it, and the factor that mends
-    this was 0.4.
+    Of a class that should have none at all interior points leave some of 1e-13. Where its linear
+    term is on the edge of the dual ball their slope lies on either side of it, and the factor that
+    repairs this was 0.4.
     """
-    traces = (flows > 0.0) & (flows < TRACE * problem.mass[:, None])
+    traces = (entries > 0.0) & (entries < TRACE * problem.mass[:, None])
     if not traces.any():
         return None
-    kept = np.where(traces, 0.0, flows)
+    kept = np.where(traces, 0.0, entries)
     if not (problem.fit_intercept or problem.penalty.free.size > 0):
         return kept
     if _within_masses(problem):
@@ -177,7 +179,7 @@ def _without_traces(problem: Problem, flows: Floats) -> Floats | None:
     return balance(problem, kept, overwrite=True)
 
 
-def _beyond(problem: Problem, flows: Floats) -> Floats | None:
+def _beyond(problem: Problem, entries: Floats) -> Floats | None:
     """Return by how much the worst slope among each sample's features is beyond the dual ball.
 
     Of sparse samples a single rare feature concerns few, and scaling all of them for its sake may
@@ -185,7 +187,7 @@ def _beyond(problem: Problem, flows: Floats) -> Floats | None:
     """
     if problem.loss.name != "hinge" or not problem.penalty.is_norm or problem.tilt is not None:
         return None
-    norms = feature_slopes(problem, flows)
+    norms = feature_slopes(problem, entries)
     if norms is None:
         return None
     norms -= 1.0
@@ -195,89 +197,91 @@ def _beyond(problem: Problem, flows: Floats) -> Floats | None:
     return beyond
 
 
-def _thinned(problem: Problem, flows: Floats, beyond: Floats) -> Floats:
+def _thinned(problem: Problem, entries: Floats, beyond: Floats) -> Floats:
     """Scale down, in place, only the samples that have a feature beyond the dual ball."""
-    flows /= (1.0 + beyond)[:, None]
+    entries /= (1.0 + beyond)[:, None]
     if problem.fit_intercept or problem.penalty.free.size > 0:
-        flows = _balanced_within_masses(problem, flows)
-    flows *= _fitting(flows, problem.mass).min()
-    return flows
+        entries = _balanced_within_masses(problem, entries)
+    entries *= _fitting(entries, problem.mass).min()
+    return entries
 
 
 def _within_masses(problem: Problem) -> bool:
     return problem.loss.name in ("hinge", "logistic")
 
 
-def _balanced_within_masses(problem: Problem, flows: Floats) -> Floats:
+def _balanced_within_masses(problem: Problem, entries: Floats) -> Floats:
     """Balance in place, and scale by the one factor that brings every row under its mass.
 
-    Where that factor is far from 1 (a sample of tiny mass in a class whose flows were far from
+    Where that factor is far from 1 (a sample of tiny mass in a class whose entries were far from
     balanced holds all others back), cutting single rows and balancing again does better.
     """
     best, factor, best_gain = None, 1.0, 0.0
     for _ in range(30):
-        flows = balance(problem, flows, overwrite=True)
-        factors = _fitting(flows, problem.mass)
+        entries = balance(problem, entries, overwrite=True)
+        factors = _fitting(entries, problem.mass)
         smallest = float(factors.min())
-        gain = _gain_within_masses(problem, flows, smallest)
+        gain = _gain_within_masses(problem, entries, smallest)
         worth_it = gain > (1.0 + 1e-9 if smallest > 0.99 else 1.01) * best_gain
         done = smallest > 1.0 - 1e-8 or not worth_it
         if gain > best_gain and done:
-            flows *= smallest
-            return flows
+            entries *= smallest
+            return entries
         if gain > best_gain:
-            best, factor, best_gain = Packed(flows), smallest, gain
+            best, factor, best_gain = Packed(entries), smallest, gain
         if done:
             break
         # Balancing gives about half of a cut back, hence the square.
-        flows *= factors[:, None] ** 2
+        entries *= factors[:, None] ** 2
     if best is None:
-        flows[:] = 0.0
-        return flows
-    flows = best.unpacked(out=flows)
-    flows *= factor
-    return flows
+        entries[:] = 0.0
+        return entries
+    entries = best.unpacked(out=entries)
+    entries *= factor
+    return entries
 
 
-def _gain_within_masses(problem: Problem, flows: Floats, factor: float) -> float:
-    """Return the gain at the factor times the flows, which only then fit under the masses.
+def _gain_within_masses(problem: Problem, entries: Floats, factor: float) -> float:
+    """Return the gain at the factor times the entries, which only then fit under the masses.
 
-    Flows against a tilt are worth more than their margins, which may all be zero: there the measure
-    is how much of them is left.
+    Entries against a linear term are worth more than their margins, which may all be zero: there
+    the measure is how much of them is left.
     """
     if isinstance(problem.loss, Hinge):
-        return factor * float(problem.margin_value(flows) if problem.tilt is None else flows.sum())
-    return gain_of(problem, factor * flows).value(1.0)
+        return factor * float(
+            problem.margin_value(entries) if problem.tilt is None else entries.sum()
+        )
+    return gain_of(problem, factor * entries).value(1.0)
 
 
-def _fitting(flows: Floats, mass: Floats) -> Floats:
+def _fitting(entries: Floats, mass: Floats) -> Floats:
     """For each row the largest factor up to 1 that keeps its sum within its mass."""
-    totals = row_sum(flows)
+    totals = row_sum(entries)
     factors: Floats = np.ones_like(totals)
     np.divide(mass, totals, out=factors, where=totals > mass)
     return factors
 
 
-def best_scale(problem: Problem, flows: Floats) -> tuple[float, float]:
-    """Return the best factor c >= 0 of the flows, and the dual value at c times the flows."""
-    gain = gain_of(problem, flows)
+def best_scale(problem: Problem, entries: Floats) -> tuple[float, float]:
+    """Return the best factor c >= 0 of the entries, and the dual value at c times the entries."""
+    gain = gain_of(problem, entries)
     if problem.penalty.is_norm and problem.tilt is None:
         # The error of G is added, which rounds the dual norm up.
-        norm, top = largest_slope(problem, flows) * limit(problem), gain.peak()
+        norm, top = largest_slope(problem, entries) * limit(problem), gain.peak()
         scale = top if norm * top <= 1.0 else 1.0 / norm
         return scale, gain.value(scale)
     if problem.penalty.quadratic and problem.tilt is None:
-        norms = feature_slopes(problem, flows)
+        norms = feature_slopes(problem, entries)
         if norms is not None:
             return _squared_scale(problem, norms, gain)
-    G, error = slope(problem, flows)
+    G, error = slope(problem, entries)
     if problem.penalty.is_norm:
         scale = _norm_scale(problem, G, error, gain.peak())
         return scale, (-np.inf if scale < 0.0 else gain.value(scale))
     return _conjugate_scale(problem, G, error, gain)
 
 
-def zero_flow_bound(problem: Problem) -> float:
+def zero_dual_bound(problem: Problem) -> float:
     """Return the dual value with all mass on the true classes: 0 without a tilt."""
     if problem.tilt is None:
         return 0.0
@@ -374,10 +378,10 @@ def _conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> 
     return c, gain.value(c) - alpha * penalty.conjugate(rounded) * (1.0 + 64.0 * UNIT)
 
 
-def _with_true_class(problem: Problem, flows: Floats) -> Floats:
+def _with_true_class(problem: Problem, entries: Floats) -> Floats:
     """Give the rest of each mass to the true class, where rows are limited by their masses."""
     if not _within_masses(problem):
-        return flows
-    rest = np.maximum(problem.mass - row_sum(flows), 0.0)
-    flows[np.arange(problem.n), problem.y] = rest
-    return flows
+        return entries
+    rest = np.maximum(problem.mass - row_sum(entries), 0.0)
+    entries[np.arange(problem.n), problem.y] = rest
+    return entries

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
-from sparsvm.certificate.gap import UNIT, repaired_flows
+from sparsvm.certificate.gap import UNIT, repaired_dual
 from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.restriction import Restriction, group_strength
@@ -79,15 +79,15 @@ def vouched(part: Restriction, attempt: Attempt, tol: float) -> Lifted:
     margins = small.margins()
     losses = small.loss.value(small.scores(coef, intercept), small.y, margins)
     penalty = small.penalty.value(coef)
-    flows = repaired_flows(small, attempt.dual)
-    strength = group_strength(part.whole, flows)
-    largest = float(strength.max(initial=0.0)) + _rounding(part.whole, flows)
+    entries = repaired_dual(small, attempt.dual)
+    strength = group_strength(part.whole, entries)
+    largest = float(strength.max(initial=0.0)) + _rounding(part.whole, entries)
     found = Solution(
         coef=part.lift(coef),
         intercept=intercept,
-        dual=flows,
+        dual=entries,
         objective=float(np.sum(small.mass * losses)) + small.alpha * penalty,
-        dual_objective=float(np.sum(flows * margins)),
+        dual_objective=float(np.sum(entries * margins)),
         gap=np.inf,
         relative_gap=np.inf,
         floor=small.floor(coef, intercept),
@@ -98,15 +98,15 @@ def vouched(part: Restriction, attempt: Attempt, tol: float) -> Lifted:
         solver=attempt.solver,
     )
     solution = _scaled(part.whole, found, 1.0 / max(1.0, largest), tol, "stalled")
-    return Lifted(solution, flows, strength, penalty)
+    return Lifted(solution, entries, strength, penalty)
 
 
 def with_scaled_dual(
     problem: Problem, old: Solution, share: float, objective: float, *, tol: float
 ) -> Solution:
-    """Certify a solution at ``share`` times its alpha with ``share`` times its dual flows.
+    """Certify a solution at ``share`` times its alpha with ``share`` times its dual entries.
 
-    For the hinge with a norm these flows are feasible because the old ones were, and the dual
+    For the hinge with a norm these entries are feasible because the old ones were, and the dual
     value is ``share`` times the old one; elsewhere the certificate is computed from scratch.
 
     Parameters
@@ -138,13 +138,13 @@ def with_scaled_dual(
 
 
 def homogeneous(problem: Problem) -> bool:
-    """Whether the dual value is linear in the flows and the penalty bounds a norm of them."""
+    """Whether the dual value is linear in the entries and the penalty bounds a norm of them."""
     linear = isinstance(problem.loss, Hinge) and problem.tilt is None and problem.offset == 0.0
     return linear and problem.penalty.is_norm
 
 
 def _scaled(problem: Problem, old: Solution, share: float, tol: float, short: str) -> Solution:
-    """Return ``old`` with its flows scaled by ``share`` and the certificate that belongs to it."""
+    """Return ``old`` with its dual scaled by ``share`` and the certificate that belongs to it."""
     rows = np.arange(problem.n)
     dual = share * old.dual
     dual[rows, problem.y] = 0.0

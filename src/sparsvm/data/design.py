@@ -23,7 +23,7 @@ def make_design(
     """View a matrix, without copying it, as the design that solvers work on.
 
     The design is ``X[rows] - center``, of shape (n, d): sample i is row ``rows[i]`` of `X`. It
-    keeps references to the arrays it looks at, which must not change while it lives.
+    keeps references to the arrays it reads, which must not change while it lives.
 
     Parameters
     ----------

@@ -64,12 +64,12 @@ def sample_hinges(problem: Problem, coef: Floats, intercept: Floats) -> Floats:
 
 def least_hinge_bound(problem: Problem, dual: Floats, radius: float) -> float:
     """Return a lower bound on the mean hinge of every model with N(W) at most `radius`."""
-    flows, share = _balanced(problem, dual)
+    entries, share = _balanced(problem, dual)
     if share > 1.0:
-        flows = flows / share
-    value = float((flows * problem.margins()).sum())
+        entries = entries / share
+    value = float((entries * problem.margins()).sum())
     if radius > 0.0:
-        value -= radius * _dual_norm(problem, flows, None)
+        value -= radius * _dual_norm(problem, entries, None)
     return max(value, 0.0)
 
 
@@ -85,27 +85,27 @@ def least_norm_bound(problem: Problem, proof: Proof, hinge: float) -> float:
     if np.any(dual[negative] <= 0.0):
         return 0.0
     multiple = float(np.max(-signed[negative] / dual[negative], initial=0.0))
-    flows, share = _balanced(problem, signed + multiple * dual)
-    value = float((flows * problem.margins()).sum()) - share * hinge
-    length = _dual_norm(problem, flows, proof.pair_dual)
+    entries, share = _balanced(problem, signed + multiple * dual)
+    value = float((entries * problem.margins()).sum()) - share * hinge
+    length = _dual_norm(problem, entries, proof.pair_dual)
     return max(value / length, 0.0) if length > 0.0 else 0.0
 
 
 def _balanced(problem: Problem, multipliers: Floats) -> tuple[Floats, float]:
     """Return balanced multipliers off the true class, and their largest share of a mass."""
-    flows = np.maximum(multipliers, 0.0)
-    flows[np.arange(problem.n), problem.y] = 0.0
-    total = float(flows.sum())
+    entries = np.maximum(multipliers, 0.0)
+    entries[np.arange(problem.n), problem.y] = 0.0
+    total = float(entries.sum())
     if total == 0.0:
-        return flows, 0.0
-    flows = balance(problem, flows / total) * total
-    return flows, float(np.max(flows.sum(axis=1) / problem.mass))
+        return entries, 0.0
+    entries = balance(problem, entries / total) * total
+    return entries, float(np.max(entries.sum(axis=1) / problem.mass))
 
 
-def _dual_norm(problem: Problem, flows: Floats, pair_dual: Floats | None) -> float:
+def _dual_norm(problem: Problem, entries: Floats, pair_dual: Floats | None) -> float:
     """Bound the dual norm of the dual variables' products with the features from above."""
     K = problem.n_classes
-    correlations = problem.transposed(problem.signed_dual(flows))
+    correlations = problem.transposed(problem.signed_dual(entries))
     if K == 2:
         correlations = np.vstack([-correlations, correlations])
     first, second = np.triu_indices(K, 1)

@@ -184,12 +184,12 @@ def _polished(
     numbers = np.arange(n)
     whole = samples.rows(numbers, top, problem.y.astype(np.intp))
     base = whole.T @ problem.mass
-    flow = (share * problem.mass[:, None])[sample, high]
+    entries = (share * problem.mass[:, None])[sample, high]
     for _ in range(2):
-        flow = flow - inverse.T @ (matrix.T @ flow + base)
-    flow = np.maximum(flow, 0.0)
+        entries = entries - inverse.T @ (matrix.T @ entries + base)
+    entries = np.maximum(entries, 0.0)
     dual = np.zeros_like(share)
-    dual[sample, high] = flow
+    dual[sample, high] = entries
     dual[numbers, top] = np.maximum(problem.mass - dual.sum(axis=1), 0.0)
     ties = Ties(sample, high, low, inverse)
     return Face(point, right[rank:].T, top, tied, dual, ties, iterations)

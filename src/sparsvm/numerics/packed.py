@@ -1,4 +1,4 @@
-"""Matrices of all samples and classes at rest, in little memory."""
+"""Matrices of all samples and classes, kept in little memory."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _ROUNDS = 12
 _SMALL = 0.5
 # Below this share of the last alpha the last point says little about which features matter:
 # finding them round by round takes longer than the solver's own search (1.3 to 2 times on genes
-# and texts at a tenth).
+# and sparse data at a tenth).
 _FAR = 1.0 / 3.0
 
 

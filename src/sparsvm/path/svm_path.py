@@ -250,7 +250,8 @@ def first_steps(
     eps: float,
 ) -> tuple[Continuation, Floats]:
     """Return the grid of alphas and a continuation that is ready at its upper end."""
-    # In a text one more word costs only its few entries, and a second round as much as the first.
+    # In sparse data one more feature costs only its few entries, and a second round as much as
+    # the first.
     steps = Continuation(problem, solver, control, reach=2.0 if problem.design.is_sparse else 1.0)
     if alphas is not None:
         grid = checked_grid(alphas)

@@ -19,7 +19,7 @@ import numpy as np
 
 from sparsvm._typing import Bools, Floats, Ints
 from sparsvm.certificate.balance import free_columns
-from sparsvm.certificate.gap import repaired_flows
+from sparsvm.certificate.gap import repaired_dual
 from sparsvm.data.design import make_design
 from sparsvm.losses import SmoothLoss
 from sparsvm.path.smooth_zero_model import smooth_free_coefficients
@@ -131,15 +131,15 @@ def on_face(problem: Problem, zero: ZeroModel, dual: Floats) -> Floats | None:
 
     found by Newton's method from zero.
     """
-    flows = np.where(zero.active, np.maximum(dual, 0.0), 0.0)
-    empty = flows.sum(axis=1) <= 1e-30 * problem.mass
-    flows[empty] = zero.active[empty] * problem.mass[empty, None]
+    entries = np.where(zero.active, np.maximum(dual, 0.0), 0.0)
+    empty = entries.sum(axis=1) <= 1e-30 * problem.mass
+    entries[empty] = zero.active[empty] * problem.mass[empty, None]
     columns = free_columns(problem)
     beta = np.zeros((columns.shape[1], problem.n_classes))
     target = np.zeros((problem.n, problem.n_classes))
     target[np.arange(problem.n), problem.y] = problem.mass
     wanted = columns.T @ target
-    value, point = _partition(flows, columns, beta, problem.mass, wanted)
+    value, point = _partition(entries, columns, beta, problem.mass, wanted)
     residual = np.inf
     for _ in range(60):
         gradient = columns.T @ point - wanted
@@ -149,23 +149,23 @@ def on_face(problem: Problem, zero: ZeroModel, dual: Floats) -> Floats | None:
             break
         residual = size
         step = _newton_step(columns, point, problem.mass, gradient)
-        trial, moved = _partition(flows, columns, beta - step, problem.mass, wanted)
+        trial, moved = _partition(entries, columns, beta - step, problem.mass, wanted)
         while trial > value + 1e-13 * abs(value) and float(np.abs(step).max()) > 1e-12:
             step = 0.5 * step
-            trial, moved = _partition(flows, columns, beta - step, problem.mass, wanted)
+            trial, moved = _partition(entries, columns, beta - step, problem.mass, wanted)
         beta, point, value = beta - step, moved, trial
-    balanced = repaired_flows(problem, point)
+    balanced = repaired_dual(problem, point)
     gain = float(np.sum(balanced * problem.margins()))
     return balanced if gain >= zero.value * (1.0 - _ON_FACE) else None
 
 
 def _partition(
-    flows: Floats, columns: Floats, beta: Floats, mass: Floats, wanted: Floats
+    entries: Floats, columns: Floats, beta: Floats, mass: Floats, wanted: Floats
 ) -> tuple[float, Floats]:
-    """Return the convex function at beta and the flows scaled by it."""
+    """Return the convex function at beta and the entries scaled by it."""
     exponents = columns @ beta
     exponents -= exponents.max(axis=1, keepdims=True, initial=-np.inf)
-    scaled = flows * np.exp(np.clip(exponents, -600.0, 0.0))
+    scaled = entries * np.exp(np.clip(exponents, -600.0, 0.0))
     totals = scaled.sum(axis=1)
     shift = (columns @ beta).max(axis=1, initial=-np.inf)
     value = float(np.sum(mass * (np.log(totals) + shift))) - float(np.sum(wanted * beta))
@@ -182,6 +182,6 @@ def _newton_step(columns: Floats, point: Floats, mass: Floats, gradient: Floats)
         hessian[:, k, :, :] += blocks
         hessian[:, k, :, k] += (products.T @ point[:, k]).reshape(q, q)
     matrix = hessian.reshape(q * K, q * K)
-    # The same shift of all classes leaves the flows as they are, so the matrix is singular.
+    # The same shift of all classes leaves the entries as they are, so the matrix is singular.
     solution, *_ = np.linalg.lstsq(matrix, gradient.reshape(-1), rcond=1e-14)
     return np.asarray(solution.reshape(q, K))

@@ -75,7 +75,7 @@ def convex_relative(problem: Problem) -> Problem:
 
 
 def finite(problem: Problem) -> bool:
-    """Whether G or H is polyhedral, so that tangents solved exactly come to rest in finite time."""
+    """Whether G or H is polyhedral: then exactly solved tangents end after finitely many."""
     if isinstance(problem.loss, Ramp) and problem.penalty.convex:
         return True
     piecewise_linear = isinstance(problem.loss, (Hinge, Ramp))

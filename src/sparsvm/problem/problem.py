@@ -187,10 +187,10 @@ class Problem:
             losses[rows] = self.loss.value(scores[rows], self.y[of], self.margins(of))
         return losses
 
-    def margin_value(self, flows: Floats) -> float:
+    def margin_value(self, entries: Floats) -> float:
         r"""Return :math:`\sum_{ik} F_{ik} m_{ik}` of dual entries."""
         return sum(
-            float(np.sum(flows[rows] * self.margins(rows)))
+            float(np.sum(entries[rows] * self.margins(rows)))
             for rows in row_blocks(self.n, self.n_classes)
         )
 
@@ -225,7 +225,7 @@ class Problem:
         if not isinstance(columns, Columns):
             columns = Columns.all_of(columns)
         rows = np.ascontiguousarray(columns.values.T, dtype=np.float64)
-        # Every block looks at a place per feature.
+        # Every block reads a place per feature.
         for block in row_blocks(self.n, self.n_classes, self.d // 4):
             outputs = self.design.scores_range(block.start, block.stop, columns.used, rows)
             yield block, self._of_all_classes(outputs, b)

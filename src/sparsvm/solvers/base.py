@@ -10,32 +10,36 @@ from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, Solution, Start
 
-# Rounding errors of so many times what the margins alone have come of coefficients that ran off. A
-# tilt may leave an objective near 0, in which less is seen; else a millionth of the margins may go.
-FAR_OFF, FAR_OFF_WITH_TILT = 3e8, 1e3
+# Settings.
+# Rounding errors of so many times what the margins alone have come of too large coefficients: 3e8
+# leaves them below a millionth of the margins. A linear term may leave an objective near 0, of
+# which less is left.
+MOST_ROUNDING, MOST_ROUNDING_WITH_TILT = 3e8, 1e3
 # A relative gap within the tolerance counts up to this relative floor, which is a worst case.
 HIDDEN = 1e-3
 
 
-def ran_off(problem: Problem, floor: float, largest: float) -> bool:
+def dominated_by_rounding(problem: Problem, floor: float, largest: float) -> bool:
     """Whether to look for a point of smaller coefficients: the floor is above what is allowed.
 
     Where the penalty has no slope to speak of, next to features of which it has one or because a
-    tilt takes it away, a start may run off to coefficients so large that their rounding error, the
-    floor, hides any gap; another start may do better.
+    linear term takes it away, a start may lead to coefficients so large that their rounding
+    error, the floor, hides any gap; another start may do better.
     """
     if floor <= largest:
         return False
-    far = FAR_OFF if problem.tilt is None else FAR_OFF_WITH_TILT
+    most = MOST_ROUNDING if problem.tilt is None else MOST_ROUNDING_WITH_TILT
     zeros = np.zeros((problem.n_outputs, problem.d))
-    return floor > far * problem.floor(zeros, np.zeros(problem.n_outputs))
+    return floor > most * problem.floor(zeros, np.zeros(problem.n_outputs))
 
 
 def settled(problem: Problem, solution: Solution, tol: float) -> bool:
-    """Whether the tolerance is met, and not because the coefficients ran off."""
+    """Whether the tolerance is met, and not because of too large coefficients."""
     size = abs(solution.objective)
     allowed = HIDDEN if solution.gap <= tol * size else tol
-    return solution.within(tol) and not ran_off(problem, solution.floor, allowed * size)
+    return solution.within(tol) and not dominated_by_rounding(
+        problem, solution.floor, allowed * size
+    )
 
 
 class Solver(Parameterised):

@@ -72,7 +72,7 @@ class Chain(Solver):
                 break
             if control.max_iter is not None and ended.status == "max_iter":
                 break
-            # From coefficients that ran off no other solver comes back either.
+            # From coefficients dominated by rounding no other solver comes back either.
             start = None
             if not best.within(control.tol):
                 start = Start(best.coef, best.intercept, best.dual)

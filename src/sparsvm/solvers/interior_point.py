@@ -16,7 +16,7 @@ from sparsvm.losses import Hinge
 from sparsvm.numerics.columns import Columns
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
-from sparsvm.solvers.base import Solver, ran_off, settled
+from sparsvm.solvers.base import Solver, dominated_by_rounding, settled
 from sparsvm.solvers.run.native import divided_masses, penalty_arguments
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
@@ -146,7 +146,7 @@ class InteriorPoint(Solver):
                     continue
                 coef, intercept = _coefficients(problem, raw)
                 floor = problem.floor(coef, intercept)
-                if not ran_off(problem, floor, control.tol * abs(raw["bound"])):
+                if not dominated_by_rounding(problem, floor, control.tol * abs(raw["bound"])):
                     dual = raw["dual"] * problem.alpha
                     return Attempt(
                         coef.dense(), intercept, dual, raw["bound"], raw["iterations"], self.name
@@ -238,13 +238,14 @@ def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
 
     The stopping test inside is for the scaled problem; the certificate repairs rounding and may
     lose a little, so a solution that just misses is asked for again, sharper. A poor warm start
-    gives way to a cold one; a start inside the dual ball, where with a tiny alpha all flows are
-    tiny and steps may stay short, to the solution for a larger alpha, and that to one with flows of
-    the weights' size and dual residuals; and flows across the features to the plain centre. Large
-    columns of uneven groups are unknowns of their own first and eliminated like others last. A tilt
-    on the edge of the dual ball leaves the certificate nothing to scale: there only the last digits
-    will do. It also may take the interior away that a warm start needs, so those end early: of 207
-    small problems 17 were warm-started in vain, while on larger ones they halve the steps.
+    gives way to a cold one; a start inside the dual ball, where with a tiny alpha all dual
+    variables are tiny and steps may stay short, to the solution for a larger alpha, and that to one
+    with dual variables of the weights' size and dual residuals; and dual variables across the
+    features to the plain centre. Large columns of uneven groups are unknowns of their own first and
+    eliminated like others last. A linear term on the edge of the dual ball leaves the certificate
+    nothing to scale: there only the last digits will do. It also may take the interior away that a
+    warm start needs, so those end early: of 207 small problems 17 were warm-started in vain, while
+    on larger ones they halve the steps.
     """
     if start is not None and start.dual is not None:
         yield _Trial(start, SHARP, True)

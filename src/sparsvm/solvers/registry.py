@@ -45,17 +45,17 @@ class Rule(NamedTuple):
 # features are not scaled sweeps may go on for ever: on raw digits up to 3000 instead of 20000, with
 # interior_point at the end where need be, halve the time of l1/linf (15 to 7 s) and elasticnet.
 #
-# On texts sdca is the fastest to 1e-4, with squared penalties and Euclidean norms to 1e-6 (1000
-# newsgroup articles, joint l1/l2, alpha = 1/n, 1/(3 n) and 1/(10 n): 1.3, 0.8 and 1.1 s, newton
-# from 1e-4 on 2.7, 3.8 and 3.0). With polyhedral norms its last digits are slow, and
+# On sparse data sdca is the fastest to 1e-4, with squared penalties and Euclidean norms to 1e-6
+# (1000 newsgroup articles, joint l1/l2, alpha = 1/n, 1/(3 n) and 1/(10 n): 1.3, 0.8 and 1.1 s,
+# newton from 1e-4 on 2.7, 3.8 and 3.0). With polyhedral norms its last digits are slow, and
 # newton takes them where it can: with all 11314 articles it did not end its first subproblem
 # within minutes. Of 100 articles interior_point finds the last digits sooner (0.24 and 0.09 s
 # against 0.31 and 0.24), of 200 no more (1.2 and 0.5 against 0.4 and 0.1). Of 300 articles in
 # their 100 to 1000 most frequent words interior_point takes 0.03 to 0.09 s with l1, and sdca with
 # newton 0.01 to 0.06; with groups of l1/linf 0.1 to 0.3 and 0.2 to 7.
 MANY_SAMPLES = 500
-MANY_TEXTS, MANY_TEXTS_FOR_LAST_DIGITS = 50, 150
-TOO_MANY_TEXTS_FOR_NEWTON = 3000
+MANY_SPARSE_SAMPLES, MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS = 50, 150
+TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON = 3000
 LAST_DIGITS = 1e-5
 FEW_SWEEPS = 3000
 # Multiplications of one of interior_point's thirty steps from the side of the features: it ends
@@ -67,19 +67,19 @@ def _few_coefficients(problem: Problem) -> bool:
     return problem.n * float(problem.n_outputs * problem.d) ** 2 <= AFFORDABLE_STEP
 
 
-def _many_texts(problem: Problem, control: Control) -> bool:
+def _many_sparse_samples(problem: Problem, control: Control) -> bool:
     # sdca, which these chains begin with, needs every feature penalised, and newton alone takes a
-    # hundred times as long as interior_point on texts of many classes.
+    # hundred times as long as interior_point on sparse data of many classes.
     if problem.penalty.free.size > 0:
         return False
-    # Sparse data of few features are no texts: sweeps gain hundredths of a second with norms, and
+    # With few features sweeps gain hundredths of a second with norms, and
     # lose minutes where the features are not scaled.
     few = problem.n <= MANY_SAMPLES and _few_coefficients(problem)
     if few and problem.penalty.is_norm:
         return False
     last = problem.penalty.is_norm and control.tol < LAST_DIGITS
     return problem.design.is_sparse and problem.n > (
-        MANY_TEXTS_FOR_LAST_DIGITS if last else MANY_TEXTS
+        MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS if last else MANY_SPARSE_SAMPLES
     )
 
 
@@ -94,16 +94,16 @@ RULES: tuple[Rule, ...] = (
     Rule(
         (("sdca", 1e-4), "newton", "interior_point", "cone_program"),
         lambda problem, control: (
-            _many_texts(problem, control)
+            _many_sparse_samples(problem, control)
             and problem.penalty.polyhedral
-            and problem.n <= TOO_MANY_TEXTS_FOR_NEWTON
+            and problem.n <= TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON
             and control.tol < LAST_DIGITS
         ),
         "a sweep costs as much as the non-zeros, but the last digits of polyhedra take many",
     ),
     Rule(
         ("sdca", "newton", "interior_point", "cone_program"),
-        _many_texts,
+        _many_sparse_samples,
         "a sweep costs as much as the non-zeros",
     ),
     Rule(
