@@ -15,6 +15,7 @@ from sparsvm.budget import BudgetSearch, FBPDEpigraph, FBPDLinear
 from sparsvm.budget.frontier_ends import Infeasible
 from sparsvm.budget.problem import ConstrainedProblem
 from sparsvm.problem.solution import Control, Start
+from sparsvm.solvers.run.native import hinge_problem
 
 BOTH = [FBPDEpigraph, FBPDLinear]
 
@@ -97,40 +98,16 @@ def test_means_are_of_every_fourth_iterate_since_forgetting():
 
 @pytest.mark.native
 def test_sizes_are_checked_at_the_boundary():
-    problem = case()
-    data = problem.regularised
-    terms = data.penalty
-    good = {
-        "design": data.design,
-        "y": data.y,
-        "mass": data.mass,
-        "margins": problem.margins,
-        "eta": 0.5,
-        "intercept": True,
-        "kind": "l1",
-        "l1_ratio": 1.0,
-        "groups": terms.groups,
-        "n_groups": terms.n_groups,
-        "per_class": True,
-        "omega": terms.omega,
-        "method": "epigraph",
-        "ratio": 1.0,
-    }
-    _core.FbpdBudget(**good)
+    data = hinge_problem(case().regularised)
+    good = {"tau": 1.0, "sigma": 1.0, "form": "epigraph", "eta": 0.5}
     for name, value, message in (
-        ("y", data.y[:3], "y has length 3"),
-        ("y", np.full(20, 7, dtype=np.int32), "outside the 3 classes"),
-        ("mass", data.mass[:4], "mass has length 4"),
-        ("margins", problem.margins[:5], "margins has shape \\(5, 3\\)"),
-        ("margins", problem.margins[:, :1].copy(), "two columns"),
-        ("omega", terms.omega[:2], "omega has length 2"),
-        ("groups", terms.groups[:2], "groups has length 2"),
-        ("method", "magic", "'magic' but must be"),
-        ("ratio", 0.0, "ratio must be positive"),
+        ("form", "magic", "'magic' but must be"),
+        ("tau", 0.0, "tau is 0.0"),
+        ("sigma", np.inf, "sigma is inf"),
     ):
         with pytest.raises(ValueError, match=message):
-            _core.FbpdBudget(**{**good, name: value})
-    run = _core.FbpdBudget(**good)
+            _core.Fbpd(data, **{**good, name: value})
+    run = _core.Fbpd(data, **good)
     with pytest.raises(ValueError, match="dual has shape \\(4, 3\\)"):
         run.start(np.zeros((8, 3)), np.zeros(3), np.zeros((4, 3)))
 

@@ -13,7 +13,7 @@
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
 #include "bind/problems.hpp"
-#include "penalty/penalty_prox.hpp"
+#include "bind/prox_callback.hpp"
 #include "solvers/papers/bcd.hpp"
 #include "solvers/papers/fobos.hpp"
 #include "solvers/papers/smooth_first_order.hpp"
@@ -60,24 +60,20 @@ class SmoothRun {
  protected:
   template <typename... Options>
   SmoothRun(const BoundSmoothProblem& problem, Options&&... options)
-      : problem_(problem), method_(problem.problem(), prox(problem.problem().penalty),
-                                   std::forward<Options>(options)...) {}
+      : problem_(problem), method_(problem.problem(), std::forward<Options>(options)...) {}
 
   BoundSmoothProblem problem_;
   Method method_;
-
- private:
-  static PenaltyProx prox(const Penalty& p) {
-    return {p.kind, p.l1_ratio, p.d, p.outputs, p.groups, p.n_groups, p.per_class, p.omega};
-  }
 };
 
 class FirstOrderRun : public SmoothRun<FirstOrder> {
  public:
   FirstOrderRun(const BoundSmoothProblem& problem, const std::string& method, bool line_search,
-                double L, double eta, int64_t memory, double sigma, double smallest, double largest)
-      : SmoothRun(problem, FirstOrderOptions{first_order_method(method), line_search, L, eta,
-                                             memory, sigma, smallest, largest}) {}
+                double L, double eta, int64_t memory, double sigma, double smallest, double largest,
+                const nb::object& penalty)
+      : SmoothRun(problem, prox_term(problem.problem().penalty, penalty),
+                  FirstOrderOptions{first_order_method(method), line_search, L, eta, memory, sigma,
+                                    smallest, largest}) {}
 
   double lipschitz() const { return method_.lipschitz(); }
 };
@@ -87,8 +83,9 @@ class BcdRun : public SmoothRun<Bcd> {
   BcdRun(const BoundSmoothProblem& problem, bool line_search, bool randomised, double sigma,
          double omega, double epsilon, bool largest_violation, bool row_norms, bool shrinking,
          std::uint64_t seed)
-      : SmoothRun(problem, BcdOptions{line_search, randomised, sigma, omega, epsilon,
-                                      largest_violation, row_norms, shrinking, seed}) {}
+      : SmoothRun(problem, penalty_prox(problem.problem().penalty),
+                  BcdOptions{line_search, randomised, sigma, omega, epsilon, largest_violation,
+                             row_norms, shrinking, seed}) {}
 
   nb::object constants() const { return to_numpy(method_.constants()); }
   int64_t active_blocks() const { return method_.active_blocks(); }
@@ -111,7 +108,8 @@ class FobosRun : public SmoothRun<Fobos> {
  public:
   FobosRun(const BoundSmoothProblem& problem, Input<int64_t, 1> samples, double eta0, bool lazy,
            std::uint64_t seed)
-      : SmoothRun(problem, FobosOptions{eta0, lazy, seed}, checked(problem, samples)) {}
+      : SmoothRun(problem, penalty_prox(problem.problem().penalty), FobosOptions{eta0, lazy, seed},
+                  checked(problem, samples)) {}
 
   int64_t run(int64_t passes, double) {
     Monitor monitor{nb::none()};
@@ -152,10 +150,11 @@ void bind_smooth(nb::module_& m) {
   nb::class_<FirstOrderRun>(m, "FirstOrder",
                             "Forward-backward, FISTA and SpaRSA; see solvers.FISTA.")
       .def(nb::init<const BoundSmoothProblem&, const std::string&, bool, double, double, int64_t,
-                    double, double, double>(),
+                    double, double, double, const nb::object&>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("method"), nb::arg("line_search"),
            nb::arg("L"), nb::arg("eta") = 2.0, nb::arg("memory") = 0, nb::arg("sigma") = 0.0,
-           nb::arg("smallest") = 0.0, nb::arg("largest"), nb::keep_alive<1, 2>())
+           nb::arg("smallest") = 0.0, nb::arg("largest"), nb::arg("penalty").none() = nb::none(),
+           nb::keep_alive<1, 2>())
       .def("start", &FirstOrderRun::start, nb::arg("weights"), nb::arg("intercept"),
            "Set W (d, outputs) and b.")
       .def("run", &FirstOrderRun::run, nb::arg("iterations"), nb::arg("tolerance") = -1.0,

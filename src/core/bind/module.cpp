@@ -12,7 +12,6 @@ NB_MODULE(_core, m) {
   sparsvm::bind_multiplier_newton(m);
   sparsvm::bind_prox(m);
   sparsvm::bind_fbpd(m);
-  sparsvm::bind_fbpd_budget(m);
   sparsvm::bind_hsdm(m);
   sparsvm::bind_sdca(m);
   sparsvm::bind_smooth(m);

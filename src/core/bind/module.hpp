@@ -11,7 +11,6 @@ void bind_interior_point(nanobind::module_& m);
 void bind_multiplier_newton(nanobind::module_& m);
 void bind_block_newton(nanobind::module_& m);
 void bind_fbpd(nanobind::module_& m);
-void bind_fbpd_budget(nanobind::module_& m);
 void bind_hsdm(nanobind::module_& m);
 void bind_problems(nanobind::module_& m);
 void bind_prox(nanobind::module_& m);

@@ -22,7 +22,6 @@
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace sparsvm {
@@ -59,15 +58,7 @@ struct DenseRows {
   int64_t stride;
   RowMap rows;
   const double* center;
-
-  /// The samples first, ..., first + count − 1.
-  DenseRows part(int64_t first, int64_t count) const {
-    if (rows.map) return {values, stride, {rows.map + first, count}, center};
-    return {values + first * stride, stride, {nullptr, count}, center};
-  }
 };
-
-using AnyDenseRows = std::variant<DenseRows<float>, DenseRows<double>>;
 
 /// Uninitialised doubles on a 64-byte boundary.
 class Workspace {
@@ -212,8 +203,6 @@ class Design {
   virtual void sample(int64_t i, const int32_t* features, int64_t m, double* out) const = 0;
   /// The rows of a sparse design; nothing is set for a dense one. CSC builds its companion by rows.
   virtual StoredRows stored_rows() const { return {}; }
-  /// The rows of a dense design in C order; nothing otherwise.
-  virtual std::optional<AnyDenseRows> dense_rows() const { return std::nullopt; }
   /// Whether single precision holds every entry exactly.
   virtual bool single_precision() const = 0;
   /// The columns where they are sparse (a companion may be built for that), nothing otherwise.

@@ -90,14 +90,6 @@ class DenseDesign final : public Design {
 
   bool single_precision() const override { return sizeof(T) == 4 && center_.empty(); }
 
-  std::optional<AnyDenseRows> dense_rows() const override {
-    if constexpr (ColumnMajor) {
-      return std::nullopt;
-    } else {
-      return rows_in_place();
-    }
-  }
-
   void scores(const double* W, int64_t K, double* S) const override {
     const auto active = active_features(W, K);
     if (2 * static_cast<int64_t>(active.size()) <= d()) {

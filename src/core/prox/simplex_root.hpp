@@ -10,10 +10,6 @@
 
 namespace sparsvm {
 
-/// A projection by a guessed threshold is right if its sum misses the mass by no more than this
-/// times the mass and the number of entries: by rounding.
-inline constexpr double simplex_slack = 4.0 * 2.220446049250313e-16;
-
 namespace detail {
 
 SPARSVM_INLINE void exchange(Pack& above, Pack& below) {

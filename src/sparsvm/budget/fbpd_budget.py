@@ -17,7 +17,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.auto import resolve
 from sparsvm.solvers.papers.fbpd import check_options
-from sparsvm.solvers.run.native import penalty_arguments
+from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import iteration_limit
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
@@ -27,7 +27,7 @@ class _FBPDBudget(Parameterised):
     """What the two methods share: everything but the projection."""
 
     name: ClassVar[str]
-    method: ClassVar[str]
+    form: ClassVar[str]
 
     def __init__(
         self,
@@ -100,20 +100,16 @@ class _FBPDBudget(Parameterised):
 
     def native(self, problem: ConstrainedProblem, alpha: float) -> Any:
         """Return the native method, with steps for multipliers of the size ``p / alpha``."""
-        data = problem.regularised
-        design: Any = data.design
+        data = hinge_problem(problem.at(1.0))
+        square = self.squared_norm(float(_core.difference_norm(data)) ** 2)
         ratio = default_ratio(problem, alpha) if self.ratio is None else float(self.ratio)
-        return _core.FbpdBudget(
-            **penalty_arguments(data.penalty),
-            design=design,
-            y=data.y,
-            mass=data.mass,
-            margins=np.ascontiguousarray(problem.margins),
-            eta=problem.eta,
-            intercept=data.fit_intercept,
-            method=self.method,
-            ratio=ratio,
-        )
+        tau = float(np.sqrt(ratio / square))
+        return _core.Fbpd(data, tau=tau, sigma=tau / ratio, form=self.form, eta=problem.eta)
+
+    @staticmethod
+    def squared_norm(square: float) -> float:
+        """Return the largest 1/(tau sigma) there may be, from the squared norm of T."""
+        raise NotImplementedError
 
 
 class FBPDEpigraph(_FBPDBudget):
@@ -146,7 +142,12 @@ class FBPDEpigraph(_FBPDBudget):
     """
 
     name = "fbpd_epigraph"
-    method = "epigraph"
+    form = "epigraph"
+
+    @staticmethod
+    def squared_norm(square: float) -> float:
+        """Slacks and differences are separate blocks."""
+        return max(square, 1.0)
 
 
 class FBPDLinear(_FBPDBudget):
@@ -170,7 +171,12 @@ class FBPDLinear(_FBPDBudget):
     """
 
     name = "fbpd_linear"
-    method = "linear"
+    form = "linear"
+
+    @staticmethod
+    def squared_norm(square: float) -> float:
+        """Every constraint has a slack beside the differences."""
+        return square + 1.0
 
 
 def default_ratio(problem: ConstrainedProblem, alpha: float) -> float:

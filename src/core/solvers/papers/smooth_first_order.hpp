@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "penalty/penalty_prox.hpp"
 #include "problem/smooth_problem.hpp"
+#include "solvers/papers/prox_term.hpp"
 
 namespace sparsvm {
 
@@ -38,8 +38,8 @@ struct FirstOrderOptions {
 
 class FirstOrder {
  public:
-  FirstOrder(const SmoothProblem& problem, PenaltyProx prox, const FirstOrderOptions& options)
-      : problem_(problem), prox_(std::move(prox)), options_(options), L_(options.L), now_(problem),
+  FirstOrder(const SmoothProblem& problem, ProxTerm penalty, const FirstOrderOptions& options)
+      : problem_(problem), penalty_(std::move(penalty)), options_(options), L_(options.L), now_(problem),
         last_(problem), trial_(problem), from_(problem),
         slopes_(static_cast<std::size_t>(problem.n() * problem.outputs())) {}
 
@@ -175,13 +175,11 @@ class FirstOrder {
   void step(const Point& y, double L) {
     for (std::size_t e = 0; e < y.W.size(); ++e) trial_.W[e] = y.W[e] - gradient_.W[e] / L;
     for (std::size_t k = 0; k < y.b.size(); ++k) trial_.b[k] = y.b[k] - gradient_.b[k] / L;
-    prox_.apply(trial_.W.data(), problem_.alpha / L);
+    penalty_.prox(trial_.W.data(), problem_.alpha / L);
     problem_.scores(trial_.W.data(), trial_.b.data(), trial_.S.data());
   }
 
-  double penalty(const Point& x) {
-    return problem_.alpha * prox_.value(x.W.data(), 0, prox_.parts());
-  }
+  double penalty(const Point& x) const { return problem_.alpha * penalty_.value(x.W.data()); }
 
   /// ⟨∇f(y), trial − y⟩.
   double along(const Point& y) const {
@@ -212,7 +210,7 @@ class FirstOrder {
   }
 
   SmoothProblem problem_;
-  PenaltyProx prox_;
+  ProxTerm penalty_;
   FirstOrderOptions options_;
   double L_, t_ = 1.0, smooth_ = 0.0;
   bool begun_ = false, settled_ = false;

@@ -1,0 +1,217 @@
+#include "solvers/papers/fbpd.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <utility>
+
+namespace sparsvm {
+
+namespace {
+
+struct FbpdSettings {
+  // Every fourth iterate is enough for a mean.
+  int64_t sum_every = 4;
+  // Column sums that should vanish leave their rounding, step after step, in the intercept: x counts
+  // as zero up to so many times τ in each iteration.
+  double rounding = 4.0 * DBL_EPSILON;
+};
+constexpr FbpdSettings kFbpd;
+
+std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
+
+/// `value` becomes `ahead`, and `ahead` the extrapolation 2 ahead − value; the squares of the step
+/// and of the new value are added up.
+void extrapolate(std::vector<double>& values, std::vector<double>& ahead, double& moved,
+                 double& length) {
+  for (std::size_t e = 0; e < values.size(); ++e) {
+    const double now = ahead[e], step = now - values[e];
+    moved += step * step;
+    length += now * now;
+    ahead[e] = now + step;
+    values[e] = now;
+  }
+}
+
+void add(const std::vector<double>& values, std::vector<double>& sums) {
+  for (std::size_t e = 0; e < values.size(); ++e) sums[e] += values[e];
+}
+
+}  // namespace
+
+Fbpd::Fbpd(const HingeProblem& problem, ProxTerm penalty, const FbpdOptions& options)
+    : problem_(problem), T_(problem), penalty_(std::move(penalty)), options_(options),
+      n_(problem.n()), d_(problem.d()), K_(problem.classes), m_(problem.outputs()) {
+  x_ = {std::vector<double>(size(d_ * m_)), std::vector<double>(size(m_)),
+        std::vector<double>(size(n_ * K_))};
+  sums_ = x_;
+  for (auto* array : {&ahead_, &gradient_}) array->resize(size(d_ * m_));
+  for (auto* array : {&pull_, &scores_}) array->resize(size(n_ * m_));
+  for (auto* array : {&slack_, &ahead_slack_, &slack_dual_}) {
+    if (options.form != FbpdForm::regularised) array->resize(size(n_));
+  }
+  ahead_intercept_.resize(size(m_));
+  margins_.resize(size(K_));
+  row_.resize(size(K_));
+  scratch_.reserve(K_);
+  for (int64_t i = 0; i < n_; ++i) {
+    mass_squares_ += problem.mass[i] * problem.mass[i];
+    if (options.form == FbpdForm::regularised) x_.dual[i * K_ + problem.y[i]] = problem.mass[i];
+  }
+}
+
+void Fbpd::start(const double* weights, const double* intercept, const double* dual) {
+  std::copy_n(weights, d_ * m_, x_.weights.begin());
+  std::copy_n(intercept, m_, x_.intercept.begin());
+  std::copy_n(dual, n_ * K_, x_.dual.begin());
+  for (int64_t i = 0; i < n_; ++i) T_.adjoint(i, &x_.dual[i * K_], &pull_[i * m_]);
+  forget();
+  if (options_.form == FbpdForm::regularised) return;
+  problem_.design->scores(weights, m_, scores_.data());
+  for (int64_t i = 0; i < n_; ++i) {
+    for (int64_t k = 0; k < m_; ++k) scores_[i * m_ + k] += intercept[k];
+    T_.forward(i, &scores_[i * m_], row_.data());
+    slack_[i] = -INFINITY;
+    slack_dual_[i] = 0.0;
+    for (int64_t k = 0; k < K_; ++k) {
+      slack_[i] = std::max(slack_[i], row_[k] + problem_.margin(i, k));
+      slack_dual_[i] -= dual[i * K_ + k];
+    }
+  }
+}
+
+int64_t Fbpd::run(int64_t count, double tolerance, const Poll& poll) {
+  settled_ = false;
+  for (int64_t done = 1; done <= count; ++done) {
+    problem_.design->transposed(pull_.data(), m_, gradient_.data());
+    poll();
+    double change = primal_step();
+    if (options_.form != FbpdForm::regularised) slack_step();
+    problem_.design->scores(ahead_.data(), m_, scores_.data());
+    poll();
+    const bool dual_decides = tolerance >= 0.0 && !(change < INFINITY);
+    const std::vector<double> before = dual_decides ? x_.dual : std::vector<double>();
+    dual_step();
+    if (++iteration_ % kFbpd.sum_every == 0) add_to_sums();
+    if (dual_decides) {
+      double moved = 0.0, length = 0.0;
+      for (std::size_t e = 0; e < before.size(); ++e) {
+        const double now = x_.dual[e], step = now - before[e];
+        moved += step * step;
+        length += now * now;
+      }
+      change = moved > 0.0 ? std::sqrt(moved / length) : 0.0;
+    }
+    settled_ = change <= tolerance;
+    if (settled_) return done;
+  }
+  return count;
+}
+
+/// x⁺ and 2x⁺ − x; returns ‖x⁺ − x‖/‖x⁺‖, infinity where x⁺ = 0 to rounding.
+double Fbpd::primal_step() {
+  const double tau = options_.tau, alpha = problem_.alpha;
+  for (int64_t e = 0; e < d_ * m_; ++e) ahead_[e] = x_.weights[e] - tau * gradient_[e];
+  if (problem_.tilt) {
+    for (int64_t e = 0; e < d_ * m_; ++e) ahead_[e] += tau * alpha * problem_.tilt[e];
+  }
+  penalty_.prox(ahead_.data(), tau * alpha);
+  double moved = 0.0, length = 0.0;
+  extrapolate(x_.weights, ahead_, moved, length);
+  if (problem_.intercept) {
+    std::vector<double> sums(size(m_));
+    for (int64_t i = 0; i < n_; ++i) {
+      for (int64_t k = 0; k < m_; ++k) sums[k] += pull_[i * m_ + k];
+    }
+    for (int64_t k = 0; k < m_; ++k) ahead_intercept_[k] = x_.intercept[k] - tau * sums[k];
+    extrapolate(x_.intercept, ahead_intercept_, moved, length);
+  }
+  const double noise = kFbpd.rounding * tau * static_cast<double>(iteration_ + 1);
+  return length > noise * noise ? std::sqrt(moved / length) : INFINITY;
+}
+
+/// ζ⁺, the projection of ζ − τξ on the budget, and its extrapolation.
+void Fbpd::slack_step() {
+  // For K equal copies the step is the mean of those of the copies.
+  const double copies = options_.form == FbpdForm::linear ? static_cast<double>(K_) : 1.0;
+  double total = 0.0;
+  for (int64_t i = 0; i < n_; ++i) {
+    ahead_slack_[i] = slack_[i] - options_.tau / copies * slack_dual_[i];
+    total += problem_.mass[i] * ahead_slack_[i];
+  }
+  const double back = total > options_.eta ? (total - options_.eta) / mass_squares_ : 0.0;
+  for (int64_t i = 0; i < n_; ++i) {
+    const double now = ahead_slack_[i] - back * problem_.mass[i];
+    ahead_slack_[i] = 2.0 * now - slack_[i];
+    slack_[i] = now;
+  }
+}
+
+/// y⁺ from the scores at the extrapolation, and its pull on the scores.
+void Fbpd::dual_step() {
+  for (int64_t i = 0; i < n_; ++i) {
+    for (int64_t k = 0; k < m_; ++k) scores_[i * m_ + k] += ahead_intercept_[k];
+    T_.forward(i, &scores_[i * m_], row_.data());
+    for (int64_t k = 0; k < K_; ++k) margins_[k] = problem_.margin(i, k);
+    switch (options_.form) {
+      case FbpdForm::regularised: project_on_simplex(i); break;
+      case FbpdForm::epigraph: project_on_epigraph(i); break;
+      case FbpdForm::linear: project_on_orthant(i); break;
+    }
+    T_.adjoint(i, &x_.dual[i * K_], &pull_[i * m_]);
+  }
+}
+
+void Fbpd::project_on_simplex(int64_t i) {
+  double* y = &x_.dual[i * K_];
+  for (int64_t k = 0; k < K_; ++k) row_[k] = y[k] + options_.sigma * (row_[k] + margins_[k]);
+  project_simplex(row_.data(), K_, problem_.mass[i], y, scratch_);
+}
+
+void Fbpd::project_on_epigraph(int64_t i) {
+  const double sigma = options_.sigma;
+  double* y = &x_.dual[i * K_];
+  for (int64_t k = 0; k < K_; ++k) y[k] = row_[k] = y[k] / sigma + row_[k];
+  const double zeta = slack_dual_[i] / sigma + ahead_slack_[i];
+  const double theta =
+      project_epigraph(row_.data(), margins_.data(), K_, zeta, row_.data(), scratch_);
+  for (int64_t k = 0; k < K_; ++k) y[k] = sigma * (y[k] - row_[k]);
+  slack_dual_[i] = sigma * (zeta - theta);
+}
+
+void Fbpd::project_on_orthant(int64_t i) {
+  double* y = &x_.dual[i * K_];
+  double total = 0.0;
+  for (int64_t k = 0; k < K_; ++k) {
+    const double moved = y[k] + options_.sigma * (row_[k] + margins_[k] - ahead_slack_[i]);
+    y[k] = moved < 0.0 ? 0.0 : moved;
+    total += y[k];
+  }
+  slack_dual_[i] = -total;
+}
+
+void Fbpd::add_to_sums() {
+  ++summed_;
+  add(x_.weights, sums_.weights);
+  add(x_.intercept, sums_.intercept);
+  add(x_.dual, sums_.dual);
+}
+
+FbpdPoint Fbpd::mean() const {
+  if (summed_ == 0) return x_;
+  FbpdPoint out = sums_;
+  const double share = 1.0 / static_cast<double>(summed_);
+  for (auto* array : {&out.weights, &out.intercept, &out.dual}) {
+    for (double& value : *array) value *= share;
+  }
+  return out;
+}
+
+void Fbpd::forget() {
+  summed_ = 0;
+  for (auto* array : {&sums_.weights, &sums_.intercept, &sums_.dual}) {
+    std::fill(array->begin(), array->end(), 0.0);
+  }
+}
+
+}  // namespace sparsvm
