@@ -234,7 +234,10 @@ BAD_PARAMETERS = [
     ({"n_jobs": 0}, "n_jobs must not be 0"),
     ({"loss": "squared_hinge"}, "bounds the hinge loss, but loss='squared_hinge' was given"),
     ({"loss": "hing"}, "is not a loss"),
-    ({"penalty": "l0"}, "needs a convex penalty, but penalty='l0' was given; use one of 'l1'"),
+    (
+        {"penalty": "l0"},
+        "needs a built-in convex penalty, but penalty='l0' was given; use one of 'l1'",
+    ),
     ({"penalty": "l3"}, "is not a penalty"),
     ({"solver": "interior_point"}, "solver must be one of 'auto', 'budget_search'"),
     ({"loss": Hinge(margin=np.ones((2, 2)))}, "zero on its diagonal|2 x 2 but there are 3"),

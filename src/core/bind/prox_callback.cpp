@@ -22,15 +22,14 @@ ProxTerm prox_term(const Penalty& built_in, const nb::object& own) {
   const int64_t d = built_in.d, outputs = built_in.outputs;
   const nb::object prox = own.attr("prox"), value = own.attr("value");
   return {[=](double* W, double step) {
-            const nb::gil_scoped_acquire gil;
-            const auto result = nb::cast<Input<double, 2>>(prox(copied(W, d, outputs), step));
-            check_shape("The result of prox", result, d, outputs);
-            std::copy_n(result.data(), d * outputs, W);
-          },
-          [=](const double* W) {
-            const nb::gil_scoped_acquire gil;
-            return nb::cast<double>(value(copied(W, d, outputs)));
-          }};
+    const nb::gil_scoped_acquire gil;
+    const auto result = nb::cast<Input<double, 2>>(prox(copied(W, d, outputs), step));
+    check_shape("The result of prox", result, d, outputs);
+    std::copy_n(result.data(), d * outputs, W);
+  }, [=](const double* W) {
+    const nb::gil_scoped_acquire gil;
+    return nb::cast<double>(value(copied(W, d, outputs)));
+  }};
 }
 
 }  // namespace sparsvm

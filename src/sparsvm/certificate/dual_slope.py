@@ -104,7 +104,10 @@ def _error_per_norm(problem: Problem, signed: Floats) -> Floats:
 
 def largest_slope(problem: Problem, entries: Floats) -> float:
     """Return the dual norm of G / alpha, its error added."""
-    norm, terms = _quick_largest_slope(problem, entries), problem.penalty
+    terms = problem.penalty
+    if not terms.built_in:
+        return terms.dual_norm_within(*slope(problem, entries))
+    norm = _quick_largest_slope(problem, entries)
     # Where rounding is a notable part of the dual ball, as with a tiny alpha.
     blurred = (norm is None or norm > 1.0) and _rounding_share(problem, entries) > NOTABLE
     if norm is not None and not (blurred and problem.n_outputs * problem.d <= LARGEST):
@@ -116,7 +119,7 @@ def largest_slope(problem: Problem, entries: Floats) -> float:
         least = terms.dual_norm(np.maximum(np.abs(G) - error, 0.0))
         likely = terms.spread(terms.group_dual_norms(np.abs(G) + error) >= least)
         _sharpen(problem, entries, signed, G, error, np.flatnonzero(likely.any(axis=0)))
-    return terms.dual_norm(np.abs(G) + error)
+    return terms.dual_norm_within(G, error)
 
 
 def _quick_largest_slope(problem: Problem, entries: Floats) -> float | None:

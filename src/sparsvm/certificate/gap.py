@@ -45,6 +45,8 @@ from sparsvm.problem.solution import Certificate, relative
 
 # Dual entries smaller than this, relative to the mass of their sample, may be left out.
 TRACE = 1e-10
+# Golden sections that leave 1e-13 of an interval.
+GOLDEN, SECTIONS = (5.0**0.5 - 1.0) / 2.0, 62
 
 
 def duality_gap(
@@ -278,13 +280,17 @@ def best_scale(problem: Problem, entries: Floats) -> tuple[float, float]:
     if problem.penalty.is_norm:
         scale = _norm_scale(problem, G, error, gain.peak())
         return scale, (-np.inf if scale < 0.0 else gain.value(scale))
+    if not problem.penalty.built_in:
+        return _searched_scale(problem, G, error, gain)
     return _conjugate_scale(problem, G, error, gain)
 
 
 def zero_dual_bound(problem: Problem) -> float:
     """Return the dual value with all mass on the true classes: 0 without a tilt."""
     if problem.tilt is None:
-        return 0.0
+        built_in = problem.penalty.built_in or problem.penalty.is_norm
+        zeros = (problem.n_outputs, problem.d)
+        return 0.0 if built_in else -problem.alpha * problem.penalty.conjugate(np.zeros(zeros))
     if problem.penalty.is_norm:
         return 0.0 if problem.penalty.dual_norm(problem.tilt) <= limit(problem) else -np.inf
     return -problem.alpha * problem.penalty.conjugate(problem.tilt)
@@ -376,6 +382,39 @@ def _conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> 
     c = climb(derivatives, 1.0, gain.limit) if np.any(G) or gain.peak() > 0.0 else 0.0
     rounded = (np.abs(point(c)) * penalty.omega + c * error) * limit(problem)
     return c, gain.value(c) - alpha * penalty.conjugate(rounded) * (1.0 + 64.0 * UNIT)
+
+
+def _searched_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:
+    """Return the factor c >= 0 that maximises ``gain(c) - alpha conjugate(-c G)``, by sections.
+
+    A user's own conjugate has no derivative. It is taken at the slopes with their errors, which
+    rounds it up where it grows with every slope.
+    """
+    G = -(G + np.sign(G) * error)
+
+    def value(c: float) -> float:
+        penalty = problem.penalty.conjugate(c * G)
+        return gain.value(c) - problem.alpha * penalty * (1.0 + 64.0 * UNIT)
+
+    # The conjugate is least at 0, so beyond the peak nothing is gained.
+    low, high = 0.0, gain.peak()
+    inner = [high - GOLDEN * (high - low), low + GOLDEN * (high - low)]
+    values = [value(c) for c in inner]
+    tried = [(value(high), high), *zip(values, inner, strict=True)]
+    for _ in range(SECTIONS):
+        # Where both are infeasible, the maximum is below them.
+        if values[0] >= values[1]:
+            high = inner[1]
+            inner = [high - GOLDEN * (high - low), inner[0]]
+            values = [value(inner[0]), values[0]]
+            tried.append((values[0], inner[0]))
+        else:
+            low = inner[0]
+            inner = [inner[1], low + GOLDEN * (high - low)]
+            values = [values[1], value(inner[1])]
+            tried.append((values[1], inner[1]))
+    best, c = max(tried)
+    return c, best
 
 
 def _with_true_class(problem: Problem, entries: Floats) -> Floats:

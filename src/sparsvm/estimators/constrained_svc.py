@@ -24,6 +24,7 @@ from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.losses import Hinge, Loss, as_loss
 from sparsvm.parameters import LARGEST
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
+from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Start
@@ -267,11 +268,11 @@ def _checked_loss(loss: Any) -> Loss:
 
 def _checked_penalty(penalty: Any) -> Penalty:
     found = as_penalty(penalty)
-    if not found.convex:
+    if not (found.convex and isinstance(found, BuiltInPenalty)):
         names = ", ".join(repr(name) for name, kind in PENALTIES.items() if kind.convex)
         raise ValueError(
-            f"ConstrainedSparseSVC needs a convex penalty, but penalty={penalty!r} was given; use "
-            f"one of {names}."
+            f"ConstrainedSparseSVC needs a built-in convex penalty, but penalty={penalty!r} was "
+            f"given; use one of {names}."
         )
     return found
 

@@ -54,8 +54,10 @@ def _hidden(solution: Solution) -> str:
 
 
 def _all_zero(problem: Problem, solution: Solution) -> str:
-    bound = zero_bound(problem, solution)
     text = f"Every weight is zero at alpha={problem.alpha:.4g}: the model predicts one class only. "
+    if not (problem.penalty.built_in or problem.penalty.is_norm):
+        return text + "Choose a smaller alpha, or scale the features."
+    bound = zero_bound(problem, solution)
     if bound is None:
         return text + "No feature tells the classes apart."
     return text + (

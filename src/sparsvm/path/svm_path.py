@@ -383,6 +383,12 @@ def read_problem(
 
 def require_convex(problem: Problem) -> None:
     """Refuse what has no duality: neither alpha_max nor a certified path exists for it."""
+    if not problem.penalty.built_in:
+        raise ValueError(
+            "Paths and alpha_max need a built-in penalty: they leave out features that a user's "
+            "own penalty may couple with others. Fit such models with SparseSVC, alpha by alpha, "
+            "or with GridSearchCV."
+        )
     if problem.loss.convex and problem.penalty.convex:
         return
     raise ValueError(

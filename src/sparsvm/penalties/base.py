@@ -9,6 +9,7 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.parameters import LARGEST, Parameterised, number
+from sparsvm.penalties.custom import CustomNorm, CustomTerms
 from sparsvm.penalties.layout import feature_weights, group_numbers
 from sparsvm.penalties.terms import L1Terms, PenaltyTerms
 
@@ -31,17 +32,64 @@ _GROUPED = """
 
 
 class Penalty(Parameterised):
-    """Base class of the penalties.
+    r"""Base class of the penalties, and of a user's own.
+
+    A user's own penalty is a subclass with three methods in NumPy, for coefficients of shape
+    (n_outputs, d), n_outputs being 1 for two classes and the number of classes otherwise:
+
+    ``value(W)``
+        The penalty: convex, 0 at W = 0 and nowhere less.
+    ``prox(W, step)``
+        :math:`\arg\min_U \frac12 \|U - W\|^2 + step \cdot value(U)`, an array like W.
+    ``dual_norm(G)``
+        Of a norm, :math:`\max\,\langle G, W\rangle` over W of value 1. A penalty that is not a norm
+        has ``conjugate(G)`` instead, :math:`\sup_W \langle G, W\rangle - value(W)`.
+
+    The certificate is as right as these are. Parameters are arguments of ``__init__``, kept under
+    their names. Such a penalty is solved by "fbpd" (hinge) or by "fista", "forward_backward" and
+    "sparsa" (smooth losses), of which ``solver="auto"`` takes one.
 
     Attributes
     ----------
     name : str
-        The short name accepted by ``SparseSVC(penalty=...)``.
+        The short name accepted by ``SparseSVC(penalty=...)``, of a built-in penalty.
     convex : bool
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = "custom"
     convex: ClassVar[bool] = True
+
+    @property
+    def needs_column_std(self) -> bool:
+        """Whether :meth:`resolve` needs the standard deviations of the columns."""
+        return False
+
+    def resolve(self, d: int, n_outputs: int, column_std: Floats | None = None) -> PenaltyTerms:
+        """Spell the penalty out for d features and n_outputs rows of coefficients.
+
+        Parameters
+        ----------
+        d : int
+        n_outputs : int
+            1 for two classes, otherwise the number of classes.
+        column_std : array of shape (d,), optional
+            Standard deviation of each column, needed for ``weights="scale"``.
+        """
+        missing = [f"{name}()" for name in ("value", "prox") if not hasattr(self, name)]
+        if not (hasattr(self, "dual_norm") or hasattr(self, "conjugate")):
+            missing.append("dual_norm() or conjugate()")
+        if missing:
+            raise ValueError(
+                f"The penalty {type(self).__name__} has no {', '.join(missing)}; see "
+                "sparsvm.penalties.Penalty for what a penalty needs."
+            )
+        terms = CustomNorm if hasattr(self, "dual_norm") else CustomTerms
+        return terms.of(self, d, n_outputs)
+
+
+class BuiltInPenalty(Penalty):
+    """Base class of the penalties that the core knows: their weights and groups."""
+
     weights: Any
     groups: Any = None
     per_class: bool = False
@@ -63,15 +111,8 @@ class Penalty(Parameterised):
 
         Where the parameters make one penalty equal to a simpler one, the simpler kind is
         returned: groups of one coefficient are l1, ``l1_ratio`` 0 or 1 drops a term, and a convex
-        penalty without any weight is an l1 penalty without any.
-
-        Parameters
-        ----------
-        d : int
-        n_outputs : int
-            1 for two classes, otherwise the number of classes.
-        column_std : array of shape (d,), optional
-            Standard deviation of each column, needed for ``weights="scale"``.
+        penalty without any weight is an l1 penalty without any. Parameters are those of
+        :meth:`Penalty.resolve`.
         """
         groups, n_groups = group_numbers(self.groups, d)
         if not isinstance(self.per_class, bool | np.bool_ | numbers.Integral):

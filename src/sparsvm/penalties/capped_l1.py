@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.penalties.base import Penalty
+from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.penalties.concave import ConcaveTerms
 from sparsvm.penalties.terms import PenaltyTerms
 
@@ -33,7 +33,7 @@ class CappedL1Terms(ConcaveTerms):
         return np.maximum(norms - self.shape, 0.0), (norms >= self.shape).astype(np.float64)
 
 
-class CappedL1(Penalty):
+class CappedL1(BuiltInPenalty):
     r"""Absolute values cut off at a, :math:`\sum_g \min(a, \|W_g\|_2)`; not convex.
 
     Parameters

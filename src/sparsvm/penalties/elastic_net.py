@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sparsvm.penalties.base import Penalty
+from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.penalties.l2 import L2Terms, SquaredTerms
 from sparsvm.penalties.terms import L1Terms, PenaltyTerms
 
@@ -15,7 +15,7 @@ class ElasticNetTerms(SquaredTerms):
     kind: ClassVar[str] = "elasticnet"
 
 
-class ElasticNet(Penalty):
+class ElasticNet(BuiltInPenalty):
     r"""Mixture :math:`\rho \sum |W_{kj}| + \frac{1-\rho}{2} \sum W_{kj}^2`.
 
     Parameters

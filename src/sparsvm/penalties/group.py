@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm._typing import Floats, Ints
-from sparsvm.penalties.base import Penalty
+from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.penalties.terms import NEWTON_STEPS, PenaltyTerms, euclidean
 
 
@@ -50,7 +50,7 @@ class GroupLinfTerms(GroupTerms):
         return np.asarray(np.add.reduceat(V, self._starts))
 
 
-class GroupL2(Penalty):
+class GroupL2(BuiltInPenalty):
     r"""Sum of Euclidean norms of groups, :math:`\sum_g \|W_g\|_2`: selects whole groups.
 
     Parameters
@@ -75,7 +75,7 @@ class GroupL2(Penalty):
         return GroupL2Terms, 0.0
 
 
-class GroupLinf(Penalty):
+class GroupLinf(BuiltInPenalty):
     r"""Sum of largest absolute values of groups, :math:`\sum_g \|W_g\|_\infty`.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.penalties.base import Penalty
+from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.penalties.concave import ConcaveTerms
 from sparsvm.penalties.terms import PenaltyTerms
 
@@ -33,7 +33,7 @@ class L0Terms(ConcaveTerms):
         return self.shape * norms + decay, -self.shape * decay
 
 
-class L0(Penalty):
+class L0(BuiltInPenalty):
     r"""Smooth count of non-zeros, :math:`\sum_g 1 - \exp(-a \|W_g\|_2)`; not convex.
 
     Parameters

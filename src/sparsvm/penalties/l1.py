@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparsvm.penalties.base import Penalty
+from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.penalties.terms import L1Terms, PenaltyTerms
 
 
-class L1(Penalty):
+class L1(BuiltInPenalty):
     r"""Sum of absolute values, :math:`\sum_{kj} |W_{kj}|`: selects single coefficients.
 
     Parameters

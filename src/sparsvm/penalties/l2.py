@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.penalties.base import Penalty
+from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.penalties.terms import PenaltyTerms
 
 
@@ -41,7 +41,7 @@ class L2Terms(SquaredTerms):
     quadratic: ClassVar[bool] = True
 
 
-class L2(Penalty):
+class L2(BuiltInPenalty):
     r"""Half the squared Euclidean norm, :math:`\frac12 \sum_{kj} W_{kj}^2`: selects nothing.
 
     Parameters

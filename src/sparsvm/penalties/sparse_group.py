@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsvm._typing import Floats, Ints
-from sparsvm.penalties.base import Penalty
+from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.penalties.group import GroupL2Terms
 from sparsvm.penalties.terms import NEWTON_STEPS, L1Terms, PenaltyTerms, euclidean
 
@@ -36,7 +36,7 @@ class SparseGroupTerms(GroupL2Terms):
         return float(np.max(_dual_roots(kept, self.l1_ratio, starts, sizes), initial=0.0))
 
 
-class SparseGroup(Penalty):
+class SparseGroup(BuiltInPenalty):
     r"""Mixture :math:`\rho \sum |W_{kj}| + (1-\rho) \sum_g \|W_g\|_2`.
 
     Selects groups, and single coefficients inside them.

@@ -44,6 +44,8 @@ class PenaltyTerms:
         The name of the kind, in messages and for the core.
     convex, is_norm : bool
         A (weighted) norm has a dual norm; the others a conjugate.
+    built_in : bool
+        Whether the core knows it; a user's own penalty is known by its methods only.
     separable : bool
         Whether it is a sum over single coefficients, so that ``groups`` do not matter.
     quadratic : bool
@@ -68,6 +70,7 @@ class PenaltyTerms:
 
     kind: ClassVar[str]
     convex: ClassVar[bool] = True
+    built_in: ClassVar[bool] = True
     is_norm: ClassVar[bool] = True
     separable: ClassVar[bool] = False
     quadratic: ClassVar[bool] = False
@@ -121,6 +124,10 @@ class PenaltyTerms:
             n_groups=int(present.size),
             omega=self.omega[features],
         )
+
+    def native(self) -> PenaltyTerms:
+        """Return what the core is told of the penalty."""
+        return self
 
     def as_l1(self) -> L1Terms:
         """Return the l1 norm with the same weights."""
@@ -291,6 +298,10 @@ class PenaltyTerms:
     def dual_norm(self, G: Floats) -> float:
         """Return the dual norm of G, shape (n_outputs, d): the largest over the groups."""
         return float(np.max(self.group_dual_norms(G), initial=0.0))
+
+    def dual_norm_within(self, G: Floats, error: Floats) -> float:
+        """Return a bound on the dual norm of all that is within ``error`` of G."""
+        return self.dual_norm(np.abs(G) + error)
 
     def conjugate(self, G: Floats) -> float:
         r"""Return the convex conjugate at G, unpenalised features left out.

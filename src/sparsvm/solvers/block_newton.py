@@ -69,6 +69,8 @@ class BlockNewton(Solver):
             return "block_newton solves smooth losses only."
         if not problem.penalty.convex:
             return "block_newton solves convex penalties only."
+        if not problem.penalty.built_in:
+            return "block_newton takes the built-in penalties only."
         return None
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:

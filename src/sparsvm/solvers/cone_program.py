@@ -59,6 +59,8 @@ class ConeProgram(Solver):
             return "cone_program solves the hinge loss only."
         if not problem.penalty.convex:
             return "cone_program solves convex penalties only."
+        if not problem.penalty.built_in:
+            return "cone_program takes the built-in penalties only."
         entries = cone_entries(problem)
         if entries > MOST_ENTRIES:
             return (

@@ -87,6 +87,8 @@ class DCA(Solver):
         """Say why not: the problem is convex, or its tangents are for no solver."""
         if problem.convex:
             return "dca is for a ramp loss, l0 or capped l1; this problem is convex."
+        if not problem.penalty.built_in:
+            return "dca takes the built-in penalties only."
         zero = np.zeros((problem.n_outputs, problem.d))
         touching = tangent(problem, zero, np.zeros(problem.n_outputs)).problem
         try:

@@ -83,6 +83,8 @@ class InteriorPoint(Solver):
             return "interior_point solves the hinge loss only."
         if not problem.penalty.convex:
             return "interior_point solves convex penalties only."
+        if not problem.penalty.built_in:
+            return "interior_point takes the built-in penalties only."
         # K matrices of size n from the side of the samples, or one of at most the size of all
         # coefficients (and group couplings) from the side of the features.
         n, K = problem.n, problem.n_classes

@@ -83,6 +83,8 @@ class Newton(Solver):
             return "newton solves the hinge loss only."
         if not problem.penalty.convex:
             return "newton needs a convex penalty."
+        if not problem.penalty.built_in:
+            return "newton takes the built-in penalties only."
         if problem.margin_matrix is not None:
             return "newton takes margins from a cost matrix and sample margins only."
         return None

@@ -87,6 +87,11 @@ def _many_sparse_samples(problem: Problem, control: Control) -> bool:
 # problem.
 RULES: tuple[Rule, ...] = (
     Rule(
+        ("fbpd", "fista"),
+        lambda problem, control: not problem.penalty.built_in,
+        "a user's own penalty has a prox and nothing else",
+    ),
+    Rule(
         ("block_newton", "sparsa"),
         lambda problem, control: problem.loss.smooth,
         "Newton steps on the active features",
@@ -121,7 +126,6 @@ RULES: tuple[Rule, ...] = (
         lambda problem, control: True,
         "a dozen factorisations of size n, whatever the problem",
     ),
-    Rule(("fbpd",), lambda problem, control: True, "takes every hinge problem"),
 )
 
 

@@ -89,6 +89,8 @@ class SDCA(Solver):
             return "sdca solves the hinge loss only."
         if not problem.penalty.convex:
             return "sdca needs a convex penalty."
+        if not problem.penalty.built_in:
+            return "sdca takes the built-in penalties only."
         if problem.penalty.free.size:
             return "sdca needs every feature penalised; interior_point takes weights of 0."
         if problem.margin_matrix is not None:

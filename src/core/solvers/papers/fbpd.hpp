@@ -88,11 +88,11 @@ class Fbpd {
   int64_t iteration_ = 0, summed_ = 0;
   double mass_squares_ = 0.0;
   FbpdPoint x_, sums_;
-  std::vector<double> ahead_, ahead_intercept_;             // 2x⁺ − x
-  std::vector<double> gradient_;                            // d x outputs: Tᵀy
-  std::vector<double> pull_, scores_;                       // n x outputs
-  std::vector<double> slack_, ahead_slack_, slack_dual_;    // n: ζ, 2ζ⁺ − ζ, ξ
-  std::vector<double> margins_, row_;                       // K
+  std::vector<double> ahead_, ahead_intercept_;           // 2x⁺ − x
+  std::vector<double> gradient_;                          // d x outputs: Tᵀy
+  std::vector<double> pull_, scores_;                     // n x outputs
+  std::vector<double> slack_, ahead_slack_, slack_dual_;  // n: ζ, 2ζ⁺ − ζ, ξ
+  std::vector<double> margins_, row_;                     // K
   ProxScratch scratch_;
 };
 

@@ -12,10 +12,10 @@ namespace {
 
 /// Power iteration.
 struct NormSettings {
-  int most_passes = 300;         // of a slowly separating pair of singular values
-  int least_passes = 5;          // the random start of T may look settled before it is
-  double still = 1e-4;           // relative growth of a pass that ends it
-  double raise = 1.01;           // ten times what the last passes may have left, and more
+  int most_passes = 300;  // of a slowly separating pair of singular values
+  int least_passes = 5;   // the random start of T may look settled before it is
+  double still = 1e-4;    // relative growth of a pass that ends it
+  double raise = 1.01;    // ten times what the last passes may have left, and more
   std::uint64_t seed = 0x9E3779B97F4A7C15ULL;
 };
 constexpr NormSettings kNorm;
@@ -116,8 +116,8 @@ double operator_norm(const Design& X, bool intercept, const Poll& poll) {
   std::vector<double> W, b;
   const double frobenius = random_start(X, intercept, 1, W, b);
   if (!(frobenius > 0.0)) return 0.0;
-  const double norm = power_iteration(X, intercept, 1, W, b, 1, poll,
-                                      [](int64_t, double* s) { return *s * *s; });
+  const double norm =
+      power_iteration(X, intercept, 1, W, b, 1, poll, [](int64_t, double* s) { return *s * *s; });
   return norm > 0.0 ? std::min(kNorm.raise * norm, frobenius) : frobenius;
 }
 

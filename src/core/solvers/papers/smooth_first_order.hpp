@@ -39,8 +39,8 @@ struct FirstOrderOptions {
 class FirstOrder {
  public:
   FirstOrder(const SmoothProblem& problem, ProxTerm penalty, const FirstOrderOptions& options)
-      : problem_(problem), penalty_(std::move(penalty)), options_(options), L_(options.L), now_(problem),
-        last_(problem), trial_(problem), from_(problem),
+      : problem_(problem), penalty_(std::move(penalty)), options_(options), L_(options.L),
+        now_(problem), last_(problem), trial_(problem), from_(problem),
         slopes_(static_cast<std::size_t>(problem.n() * problem.outputs())) {}
 
   void start(const double* W, const double* b) {

@@ -104,7 +104,9 @@ class BCD(Solver):
         self.max_iter = max_iter
 
     def unsupported(self, problem: Problem) -> str | None:
-        """Say why not: a loss without a derivative, or a penalty without a convex prox."""
+        """Say why not: a loss without a derivative, or a penalty that is not built in."""
+        if not problem.penalty.built_in:
+            return "bcd takes the built-in penalties only."
         return unsupported_smooth(self.name, problem)
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:

@@ -14,7 +14,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.incumbent import Incumbent
-from sparsvm.solvers.run.native import hinge_problem
+from sparsvm.solvers.run.native import hinge_problem, own_penalty
 from sparsvm.solvers.run.options import check_at_least_one, check_choice, iteration_limit
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
@@ -148,7 +148,7 @@ class FBPD(Solver):
     def _method(self, problem: Problem) -> Any:
         native = hinge_problem(problem)
         tau, sigma = self._steps(problem, native)
-        return _core.Fbpd(native, tau=tau, sigma=sigma)
+        return _core.Fbpd(native, tau=tau, sigma=sigma, penalty=own_penalty(problem))
 
     def _check_steps(self) -> None:
         check_choice("step_norm", self.step_norm, STEP_NORMS)

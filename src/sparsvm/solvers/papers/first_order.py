@@ -19,6 +19,7 @@ from sparsvm.solvers.papers.smooth_reference import (
     spectral_constant,
     unsupported_smooth,
 )
+from sparsvm.solvers.run.native import own_penalty
 from sparsvm.solvers.run.options import (
     MOST,
     check_at_least_one,
@@ -126,6 +127,7 @@ class FISTA(FirstOrderSolver):
             L=first_curvature(problem) if search else constant,
             eta=float(self.eta),
             largest=constant,
+            penalty=own_penalty(problem),
         )
 
 
@@ -180,6 +182,7 @@ class ForwardBackward(FirstOrderSolver):
             L=first_curvature(problem) if search else constant / float(self.gamma),
             eta=float(self.eta),
             largest=constant,
+            penalty=own_penalty(problem),
         )
 
 
@@ -252,6 +255,7 @@ class SpaRSA(FirstOrderSolver):
             sigma=float(self.sigma),
             smallest=smallest,
             largest=largest,
+            penalty=own_penalty(problem),
         )
 
 

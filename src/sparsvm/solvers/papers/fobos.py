@@ -59,6 +59,8 @@ class FOBOS(Solver):
             return f"fobos needs a convex loss, not {problem.loss.name}."
         if not problem.penalty.convex:
             return "fobos needs a convex penalty."
+        if not problem.penalty.built_in:
+            return "fobos takes the built-in penalties only."
         return None
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:

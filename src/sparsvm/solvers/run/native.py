@@ -16,6 +16,7 @@ LEAST_PART = 1e-100
 
 def penalty_arguments(terms: PenaltyTerms) -> dict[str, Any]:
     """Return what every native solver takes of a penalty."""
+    terms = terms.native()
     return {
         "kind": terms.kind,
         "l1_ratio": terms.l1_ratio,
@@ -24,6 +25,26 @@ def penalty_arguments(terms: PenaltyTerms) -> dict[str, Any]:
         "per_class": terms.per_class,
         "omega": terms.omega,
     }
+
+
+class FeatureMajor:
+    """A user's own penalty for coefficients of shape (d, n_outputs), as native code has them."""
+
+    def __init__(self, terms: PenaltyTerms) -> None:
+        self.terms = terms
+
+    def prox(self, W: Floats, step: float) -> Floats:
+        """Return the prox at W."""
+        return np.ascontiguousarray(self.terms.prox(W.T, step).T)
+
+    def value(self, W: Floats) -> float:
+        """Return the penalty of W."""
+        return self.terms.value(W.T)
+
+
+def own_penalty(problem: Problem) -> FeatureMajor | None:
+    """Return what native first-order methods call for the penalty; None if the core knows it."""
+    return None if problem.penalty.built_in else FeatureMajor(problem.penalty)
 
 
 def _common(problem: Problem) -> dict[str, Any]:
