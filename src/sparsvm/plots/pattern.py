@@ -72,7 +72,7 @@ class SparsityPatternDisplay:
             penalty = as_penalty(
                 getattr(estimator, "best_params_", {}).get("penalty", estimator.penalty)
             )
-            if penalty.groups is not None:
+            if getattr(penalty, "groups", None) is not None:
                 n_outputs = 1 if len(estimator.classes_) == 2 else len(estimator.classes_)
                 groups = penalty.resolve(n_features, n_outputs, np.ones(n_features)).groups
         display = cls(

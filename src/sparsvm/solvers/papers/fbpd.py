@@ -168,15 +168,15 @@ class FBPD(Solver):
             norm = float(_core.difference_norm(native))
         if norm == 0.0:
             norm = 1.0
-        tau = None if self.tau is None else float(self.tau)
-        sigma = None if self.sigma is None else float(self.sigma)
-        if tau is None and sigma is None:
+        if self.tau is None and self.sigma is None:
             ratio = default_ratio(problem) if self.ratio is None else float(self.ratio)
             return float(np.sqrt(ratio) / norm), float(1.0 / (np.sqrt(ratio) * norm))
-        if tau is None:
+        if self.tau is None:
+            sigma = number(self.sigma)
             tau = 1.0 / (norm**2 * sigma)
-        if sigma is None:
-            sigma = 1.0 / (norm**2 * tau)
+        else:
+            tau = number(self.tau)
+            sigma = 1.0 / (norm**2 * tau) if self.sigma is None else number(self.sigma)
         if not tau * sigma * centred**2 <= RAISED_NORM**2:
             raise ValueError(
                 f"The steps tau={tau:.6g} and sigma={sigma:.6g} are too long: their product is "
