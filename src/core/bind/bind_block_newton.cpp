@@ -19,9 +19,9 @@ namespace {
 
 using InPlace = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-nb::dict block_newton(const BoundSmoothProblem& bound, InPlace weights, bool warm,
-                      std::optional<Vector> start_intercept, double tol, int max_iter,
-                      bool continuation, bool insist, nb::object callback) {
+nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool warm,
+                          std::optional<Vector> start_intercept, double tol, int max_iter,
+                          bool continuation, bool insist, nb::object callback) {
   const SmoothProblem& problem = bound.problem();
   const int64_t outputs = problem.outputs();
   if (problem.loss.kind == LossKind::hinge) {
@@ -44,27 +44,19 @@ nb::dict block_newton(const BoundSmoothProblem& bound, InPlace weights, bool war
   Monitor monitor(callback);
   load_blas();
   Output b(outputs);
-  int iterations = 0;
-  bool stalled = false;
-  std::int64_t products = 0;
+  BlockNewtonReport report;
   {
     nb::gil_scoped_release released;
-    SmoothRows state(problem.loss, problem.n());
-    const Penalty& p = problem.penalty;
-    UnitPenalty penalty(p.kind, p.l1_ratio, p.groups, p.n_groups, p.per_class, p.omega, p.d,
-                        state.outputs, state.width);
-    BlockNewton solver(problem, {weights.data(), b.data()}, penalty, state, monitor);
-    solver.solve({tol, max_iter, continuation, insist, warm,
-                  start_intercept ? start_intercept->data() : nullptr});
-    iterations = solver.iterations();
-    stalled = solver.stalled();
-    products = solver.products();
+    report = block_newton(problem, {weights.data(), b.data()},
+                          {tol, max_iter, continuation, insist, warm,
+                           start_intercept ? start_intercept->data() : nullptr},
+                          monitor);
   }
   nb::dict out;
   out["intercept"] = b.vector();
-  out["iterations"] = iterations;
-  out["stalled"] = stalled;
-  out["products"] = products;
+  out["iterations"] = report.iterations;
+  out["stalled"] = report.stalled;
+  out["products"] = report.products;
   out["history"] = monitor.history();
   return out;
 }
@@ -72,7 +64,7 @@ nb::dict block_newton(const BoundSmoothProblem& bound, InPlace weights, bool war
 }  // namespace
 
 void bind_block_newton(nb::module_& m) {
-  m.def("block_newton", &block_newton, nb::arg("problem"), nb::kw_only(),
+  m.def("block_newton", &run_block_newton, nb::arg("problem"), nb::kw_only(),
         nb::arg("weights").noconvert(), nb::arg("warm"), nb::arg("start_intercept").none(),
         nb::arg("tol"), nb::arg("max_iter"), nb::arg("continuation"), nb::arg("insist"),
         nb::arg("callback").none(),

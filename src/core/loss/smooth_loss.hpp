@@ -8,7 +8,8 @@
 //   logistic           log(1 + Σ_{k≠y} exp(m_k + Δ_k))
 //   ovr_squared_hinge  Σ_k max(0, 1 − t_k s_k)², t = ±1; one term for two classes
 //
-// The loss is chosen at run time once per row: a row costs K operations or more.
+// Each is defined once, on a row of T: scores plus margins, padded to a multiple of four entries that
+// are so negative that they never count. Two classes have the bare score and its margin apart.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,13 @@
 #include <string>
 #include <vector>
 
+#include "support/cpu_dispatch.hpp"
+#include "support/simd.hpp"
+
 namespace sparsvm {
+
+using std::int32_t;
+using std::int64_t;
 
 enum class LossKind : int { hinge = 0, squared_hinge = 1, logistic = 2, ovr_squared_hinge = 3 };
 
@@ -33,25 +40,157 @@ inline LossKind loss_kind(const std::string& name) {
       name + "'.");
 }
 
+namespace row_loss {
+
+/// What pads a row of T.
+constexpr double kPadding = -1e300;
+
+/// Entries of a padded row.
+inline int padded(int64_t outputs) {
+  return static_cast<int>(outputs == 1 ? 1 : (outputs + 3) / 4 * 4);
+}
+
+/// D: mass times the derivative of the loss in the scores, from T; the two may be the same array.
+template <LossKind loss, int P>
+SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) {
+  const int packs = (P > 0 ? P : width) / 4;
+  if constexpr (loss == LossKind::squared_hinge) {
+    const double own = T[y], twice = 2.0 * mass;
+    Pack sum = {};
+    for (int k = 0; k < packs; ++k) {
+      Pack h = SPARSVM_LOAD(T + 4 * k) - own;
+      keep_positive(h);
+      h *= twice;
+      SPARSVM_STORE(D + 4 * k, h);
+      sum += h;
+    }
+    D[y] = -sum_of(sum);
+  } else if constexpr (loss == LossKind::ovr_squared_hinge) {
+    const double twice = 2.0 * mass, own = 1.0 - T[y];
+    for (int k = 0; k < packs; ++k) {
+      Pack h = SPARSVM_LOAD(T + 4 * k) + 1.0;
+      keep_positive(h);
+      SPARSVM_STORE(D + 4 * k, h * twice);
+    }
+    D[y] = own > 0.0 ? -twice * own : 0.0;
+  } else {
+    Pack top = SPARSVM_LOAD(T);
+    for (int k = 1; k < packs; ++k) keep_larger(top, SPARSVM_LOAD(T + 4 * k));
+    const double largest = largest_of(top);
+    Pack sum = {};
+    for (int k = 0; k < packs; ++k) {
+      Pack e = SPARSVM_LOAD(T + 4 * k) - largest;
+      exponentiate(e);
+      SPARSVM_STORE(D + 4 * k, e);
+      sum += e;
+    }
+    const double scale = mass / sum_of(sum);
+    D[y] = 0.0;
+    Pack off = {};
+    for (int k = 0; k < packs; ++k) {
+      const Pack q = SPARSVM_LOAD(D + 4 * k) * scale;
+      SPARSVM_STORE(D + 4 * k, q);
+      off += q;
+    }
+    D[y] = -sum_of(off);
+  }
+}
+
+/// One output: the loss of z = margin - t s with t = +1 for class 1 and -1 for class 0.
+template <LossKind loss>
+SPARSVM_INLINE double slope(double s, int y, double mass, double margin) {
+  const double t = y == 1 ? 1.0 : -1.0, z = margin - t * s;
+  if constexpr (loss == LossKind::logistic) return -t * mass / (1.0 + std::exp(-z));
+  return z > 0.0 ? -2.0 * t * mass * z : 0.0;
+}
+
+/// c: mass times the diagonal of the Hessian, and for the logistic loss of several outputs q, the
+/// probabilities, if asked for; from the slopes d. Returns the sum of c.
+template <typename T>
+double curvatures(LossKind loss, const double* d, int outputs, int y, double mass, T* c, T* q) {
+  double total = 0.0;
+  if (loss == LossKind::logistic) {
+    for (int k = 0; k < outputs; ++k) {
+      const bool own = outputs > 1 && k == y;
+      const double share = own ? 1.0 + d[k] / mass : std::fabs(d[k]) / mass;
+      if (q) q[k] = static_cast<T>(share);
+      c[k] = static_cast<T>(mass * share * (own ? -d[k] / mass : 1.0 - share));
+      total += c[k];
+    }
+    return total;
+  }
+  for (int k = 0; k < outputs; ++k) {
+    c[k] = static_cast<T>(d[k] != 0.0 ? 2.0 * mass : 0.0);
+    total += c[k];
+  }
+  // The true class takes part in every active pair.
+  if (outputs > 1 && loss == LossKind::squared_hinge && total > 0.0)
+    c[y] = static_cast<T>(total - static_cast<double>(c[y]));
+  return total;
+}
+
+/// The loss of one row at T + t U (U may be null), without its mass.
+template <LossKind loss>
+SPARSVM_INLINE double value(const double* T, const double* U, double t, int width, int y,
+                            double* work) {
+  for (int k = 0; k < width; ++k) work[k] = U ? T[k] + t * U[k] : T[k];
+  const double own = work[y];
+  double sum = 0.0;
+  if constexpr (loss == LossKind::logistic) {
+    double largest = own;
+    for (int k = 0; k < width; ++k) largest = work[k] > largest ? work[k] : largest;
+    for (int k = 0; k < width; k += 4) {
+      Pack e = SPARSVM_LOAD(work + k) - largest;
+      exponentiate(e);
+      SPARSVM_STORE(work + k, e);
+    }
+    const double mine = work[y];
+    work[y] = 0.0;
+    for (int k = 0; k < width; ++k) sum += work[k];
+    if (largest == own) return std::log1p(sum);
+    return std::log(mine + sum) + (largest - own);
+  } else if constexpr (loss == LossKind::squared_hinge) {
+    for (int k = 0; k < width; ++k) {
+      const double h = work[k] > own ? work[k] - own : 0.0;
+      sum += h * h;
+    }
+    return sum;
+  } else {
+    work[y] = -own;
+    for (int k = 0; k < width; ++k) {
+      const double h = work[k] > -1.0 ? work[k] + 1.0 : 0.0;
+      sum += h * h;
+    }
+    return sum;
+  }
+}
+
+/// The same of one output.
+inline double value_of_one(LossKind loss, double s, int y, double margin) {
+  const double z = y == 1 ? margin - s : margin + s;
+  if (loss != LossKind::logistic) return z > 0.0 ? z * z : 0.0;
+  return z > 0.0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
+}
+
+}  // namespace row_loss
+
 /// The losses of all samples; the pointers must outlive it.
 struct LossRows {
   LossKind kind;
-  const std::int32_t* y;       // n class numbers
+  const int32_t* y;            // n class numbers
   const double* mass;          // n positive weights
   const double* cost;          // K x K margins, row = true class
   const double* margin_scale;  // n factors of the margins, or null
-  std::int64_t classes;
+  int64_t classes;
 
-  std::int64_t outputs() const { return classes == 2 ? 1 : classes; }
+  int64_t outputs() const { return classes == 2 ? 1 : classes; }
 
   /// The loss of sample i at its outputs s.
-  double value(std::int64_t i, const double* s) const { return row<0>(i, s, nullptr, nullptr); }
+  double value(int64_t i, const double* s) const { return row<0>(i, s, nullptr, nullptr); }
   /// The loss, and g = its derivative in the outputs.
-  double slopes(std::int64_t i, const double* s, double* g) const {
-    return row<1>(i, s, g, nullptr);
-  }
+  double slopes(int64_t i, const double* s, double* g) const { return row<1>(i, s, g, nullptr); }
   /// The loss, g, and h = the (generalised) second derivatives in each output alone.
-  double curvatures(std::int64_t i, const double* s, double* g, double* h) const {
+  double curvatures(int64_t i, const double* s, double* g, double* h) const {
     return row<2>(i, s, g, h);
   }
 
@@ -78,106 +217,65 @@ struct LossRows {
 
  private:
   template <int order>
-  double row(std::int64_t i, const double* s, double* g, double* h) const {
-    const std::int32_t true_class = y[i];
+  double row(int64_t i, const double* s, double* g, double* h) const {
+    const int own = y[i], K = static_cast<int>(classes);
     const double scale = margin_scale ? margin_scale[i] : 1.0;
-    const double* m = cost + static_cast<std::int64_t>(true_class) * classes;
+    const double* m = cost + static_cast<int64_t>(own) * classes;
+    if (kind == LossKind::hinge) return hinge<order>(own, scale, m, s, g, h);
+    double total = 0.0;
     if (classes == 2) {
-      const double sign = true_class == 1 ? 1.0 : -1.0;
-      const double margin =
-          kind == LossKind::ovr_squared_hinge ? 1.0 : scale * m[true_class == 1 ? 0 : 1];
-      return single<order>(margin - sign * s[0], sign, g, h);
+      const double margin = kind == LossKind::ovr_squared_hinge ? 1.0 : scale * m[1 - own];
+      total = row_loss::value_of_one(kind, *s, own, margin);
+      if constexpr (order >= 1) {
+        *g = kind == LossKind::logistic
+                 ? row_loss::slope<LossKind::logistic>(*s, own, 1.0, margin)
+                 : row_loss::slope<LossKind::squared_hinge>(*s, own, 1.0, margin);
+      }
+    } else {
+      const int width = row_loss::padded(K);
+      thread_local std::vector<double> buffer;
+      buffer.assign(2 * static_cast<std::size_t>(width), row_loss::kPadding);
+      double *T = buffer.data(), *work = T + width;
+      for (int k = 0; k < K; ++k) {
+        const bool shifted = kind != LossKind::ovr_squared_hinge && k != own;
+        T[k] = shifted ? scale * m[k] + s[k] : s[k];
+      }
+      switch (kind) {
+        case LossKind::squared_hinge:
+          total = evaluate<LossKind::squared_hinge, order>(T, work, width, own);
+          break;
+        case LossKind::logistic:
+          total = evaluate<LossKind::logistic, order>(T, work, width, own);
+          break;
+        default: total = evaluate<LossKind::ovr_squared_hinge, order>(T, work, width, own);
+      }
+      if constexpr (order >= 1) std::copy_n(T, K, g);
     }
-    switch (kind) {
-      case LossKind::squared_hinge: return squared<order>(true_class, scale, m, s, g, h);
-      case LossKind::logistic: return logistic<order>(true_class, scale, m, s, g, h);
-      case LossKind::ovr_squared_hinge: return one_vs_rest<order>(true_class, s, g, h);
-      default: return hinge<order>(true_class, scale, m, s, g, h);
-    }
+    if constexpr (order >= 2)
+      row_loss::curvatures<double>(kind, g, static_cast<int>(outputs()), own, 1.0, h, nullptr);
+    return total;
   }
 
-  /// Two classes: the loss is a function of z = m − t s.
+  /// The loss; its slopes take the place of T.
+  template <LossKind loss, int order>
+  static double evaluate(double* T, double* work, int width, int own) {
+    const double total = row_loss::value<loss>(T, nullptr, 0.0, width, own, work);
+    if constexpr (order >= 1) row_loss::slopes<loss, 0>(T, T, width, own, 1.0);
+    return total;
+  }
+
   template <int order>
-  double single(double z, double sign, double* g, double* h) const {
-    if (kind == LossKind::logistic) {
-      const double e = std::exp(-std::abs(z)), q = z > 0.0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
-      if constexpr (order >= 1) g[0] = -sign * q;
-      if constexpr (order >= 2) h[0] = e / ((1.0 + e) * (1.0 + e));
-      return std::max(z, 0.0) + std::log1p(e);
-    }
-    const double violation = std::max(z, 0.0);
-    if (kind == LossKind::hinge) {
+  double hinge(int own, double scale, const double* m, const double* s, double* g,
+               double* h) const {
+    if (classes == 2) {
+      const double sign = own == 1 ? 1.0 : -1.0, z = scale * m[1 - own] - sign * s[0];
       if constexpr (order >= 1) g[0] = z > 0.0 ? -sign : 0.0;
       if constexpr (order >= 2) h[0] = 0.0;
-      return violation;
+      return std::max(z, 0.0);
     }
-    if constexpr (order >= 1) g[0] = -2.0 * sign * violation;
-    if constexpr (order >= 2) h[0] = z > 0.0 ? 2.0 : 0.0;
-    return violation * violation;
-  }
-
-  template <int order>
-  double squared(std::int32_t own, double scale, const double* m, const double* s, double* g,
-                 double* h) const {
-    double total = 0.0, sum = 0.0, active = 0.0;
-    const double level = s[own];
-    for (std::int64_t k = 0; k < classes; ++k) {
-      double violation = std::max(scale * m[k] + s[k] - level, 0.0);
-      if (k == own) violation = 0.0;
-      total += violation * violation;
-      if constexpr (order >= 1) g[k] = 2.0 * violation, sum += violation;
-      if constexpr (order >= 2) h[k] = violation > 0.0 ? 2.0 : 0.0, active += h[k];
-    }
-    if constexpr (order >= 1) g[own] = -2.0 * sum;
-    if constexpr (order >= 2) h[own] = active;
-    return total;
-  }
-
-  template <int order>
-  double logistic(std::int32_t own, double scale, const double* m, const double* s, double* g,
-                  double* h) const {
-    const double level = s[own];
-    double top = 0.0;
-    for (std::int64_t k = 0; k < classes; ++k) {
-      if (k != own) top = std::max(top, scale * m[k] + s[k] - level);
-    }
-    double others = 0.0;
-    for (std::int64_t k = 0; k < classes; ++k) {
-      const double e = k == own ? 0.0 : std::exp(scale * m[k] + s[k] - level - top);
-      others += e;
-      if constexpr (order >= 1) g[k] = e;
-    }
-    const double mine = std::exp(-top), total = others + mine;
-    if constexpr (order >= 1) {
-      for (std::int64_t k = 0; k < classes; ++k) {
-        g[k] /= total;
-        if constexpr (order >= 2) h[k] = g[k] * (1.0 - g[k]);
-      }
-      g[own] = -others / total;
-      if constexpr (order >= 2) h[own] = -g[own] * (1.0 + g[own]);
-    }
-    // A class that is sure keeps the digits of its tiny loss.
-    return top > 0.0 ? top + std::log(total) : std::log1p(others);
-  }
-
-  template <int order>
-  double one_vs_rest(std::int32_t own, const double* s, double* g, double* h) const {
-    double total = 0.0;
-    for (std::int64_t k = 0; k < classes; ++k) {
-      const double sign = k == own ? 1.0 : -1.0, violation = std::max(1.0 - sign * s[k], 0.0);
-      total += violation * violation;
-      if constexpr (order >= 1) g[k] = -2.0 * sign * violation;
-      if constexpr (order >= 2) h[k] = violation > 0.0 ? 2.0 : 0.0;
-    }
-    return total;
-  }
-
-  template <int order>
-  double hinge(std::int32_t own, double scale, const double* m, const double* s, double* g,
-               double* h) const {
     double worst = 0.0;
-    std::int64_t at = own;
-    for (std::int64_t k = 0; k < classes; ++k) {
+    int64_t at = own;
+    for (int64_t k = 0; k < classes; ++k) {
       const double value = scale * m[k] + s[k] - s[own];
       if (k != own && value > worst) worst = value, at = k;
     }

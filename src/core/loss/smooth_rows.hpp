@@ -1,4 +1,4 @@
-// The samples' side of the smooth losses: scores, slopes and curvatures, one row a sample.
+// The samples' state of a smooth problem: scores, slopes and curvatures, one row a sample.
 //
 // Rows are padded to a multiple of four outputs ("width"; one output stays one). Per sample:
 //   T   scores plus margins, so that the losses of differences read max(0, T_k - T_y) and
@@ -25,7 +25,7 @@ namespace sparsvm {
 struct RowData {
   LossKind loss;
   int width;
-  const std::int32_t* y;
+  const int32_t* y;
   const double* mass;
   const double* margin;  // one output only
 };
@@ -35,75 +35,20 @@ namespace row_kernels {
 /// Ask for a row of `width` numbers that will be needed a few entries later: the rows of a column
 /// lie too far apart for the processor to guess, which cost a sixth of an epoch.
 template <typename T>
-SPARSVM_INLINE void expect(const T* rows, const std::int32_t* at, std::int64_t e,
-                           std::int64_t count, int width) {
-  constexpr std::int64_t ahead = 8;
+SPARSVM_INLINE void expect(const T* rows, const int32_t* at, int64_t e, int64_t count, int width) {
+  constexpr int64_t ahead = 8;
   if (e + ahead >= count) return;
-  const T* row = rows + static_cast<std::int64_t>(at[e + ahead]) * width;
+  const T* row = rows + static_cast<int64_t>(at[e + ahead]) * width;
   for (int k = 0; k < width; k += static_cast<int>(64 / sizeof(T))) SPARSVM_PREFETCH(row + k);
-}
-
-/// The row's D from its T.
-template <LossKind loss, int P>
-SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) {
-  const int packs = (P > 0 ? P : width) / 4;
-  if constexpr (loss == LossKind::squared_hinge) {
-    const double own = T[y], twice = 2.0 * mass;
-    Pack sum = {};
-    for (int k = 0; k < packs; ++k) {
-      Pack h = SPARSVM_LOAD(T + 4 * k) - own;
-      keep_positive(h);
-      h *= twice;
-      SPARSVM_STORE(D + 4 * k, h);
-      sum += h;
-    }
-    D[y] = -sum_of(sum);
-  } else if constexpr (loss == LossKind::ovr_squared_hinge) {
-    const double twice = 2.0 * mass, own = 1.0 - T[y];
-    for (int k = 0; k < packs; ++k) {
-      Pack h = SPARSVM_LOAD(T + 4 * k) + 1.0;
-      keep_positive(h);
-      SPARSVM_STORE(D + 4 * k, h * twice);
-    }
-    D[y] = own > 0.0 ? -twice * own : 0.0;
-  } else {
-    Pack top = SPARSVM_LOAD(T);
-    for (int k = 1; k < packs; ++k) keep_larger(top, SPARSVM_LOAD(T + 4 * k));
-    const double largest = largest_of(top);
-    Pack sum = {};
-    for (int k = 0; k < packs; ++k) {
-      Pack e = SPARSVM_LOAD(T + 4 * k) - largest;
-      exponentiate(e);
-      SPARSVM_STORE(D + 4 * k, e);
-      sum += e;
-    }
-    const double scale = mass / sum_of(sum);
-    D[y] = 0.0;
-    Pack off = {};
-    for (int k = 0; k < packs; ++k) {
-      const Pack q = SPARSVM_LOAD(D + 4 * k) * scale;
-      SPARSVM_STORE(D + 4 * k, q);
-      off += q;
-    }
-    D[y] = -sum_of(off);
-  }
-}
-
-/// One output: the loss of z = margin - t s with t = +1 for class 1 and -1 for class 0.
-template <LossKind loss>
-SPARSVM_INLINE double slope(double s, int y, double mass, double margin) {
-  const double t = y == 1 ? 1.0 : -1.0, z = margin - t * s;
-  if constexpr (loss == LossKind::logistic) return -t * mass / (1.0 + std::exp(-z));
-  return z > 0.0 ? -2.0 * t * mass * z : 0.0;
 }
 
 /// sum of x_e D[row e]: the partial gradient of one feature.
 template <int P, typename X>
-SPARSVM_INLINE void gradient(const X* x, const std::int32_t* at, std::int64_t count, int width,
+SPARSVM_INLINE void gradient(const X* x, const int32_t* at, int64_t count, int width,
                              const double* D, double* out) {
   if constexpr (P == 1) {
     double sum[4] = {};
-    std::int64_t e = 0;
+    int64_t e = 0;
     for (; e + 4 <= count; e += 4) {
       for (int u = 0; u < 4; ++u) sum[u] += static_cast<double>(x[e + u]) * D[at[e + u]];
     }
@@ -111,18 +56,18 @@ SPARSVM_INLINE void gradient(const X* x, const std::int32_t* at, std::int64_t co
     out[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
   } else if constexpr (P > 1) {
     Pack sum[P / 4] = {};
-    for (std::int64_t e = 0; e < count; ++e) {
+    for (int64_t e = 0; e < count; ++e) {
       expect(D, at, e, count, P);
       const double value = static_cast<double>(x[e]);
-      const double* row = D + static_cast<std::int64_t>(at[e]) * P;
+      const double* row = D + static_cast<int64_t>(at[e]) * P;
       for (int k = 0; k < P / 4; ++k) sum[k] += value * SPARSVM_LOAD(row + 4 * k);
     }
     for (int k = 0; k < P / 4; ++k) SPARSVM_STORE(out + 4 * k, sum[k]);
   } else {
     std::fill(out, out + width, 0.0);
-    for (std::int64_t e = 0; e < count; ++e) {
+    for (int64_t e = 0; e < count; ++e) {
       const double value = static_cast<double>(x[e]);
-      const double* row = D + static_cast<std::int64_t>(at[e]) * width;
+      const double* row = D + static_cast<int64_t>(at[e]) * width;
       for (int k = 0; k < width; k += 4) {
         const Pack sum = SPARSVM_LOAD(out + k) + value * SPARSVM_LOAD(row + k);
         SPARSVM_STORE(out + k, sum);
@@ -133,15 +78,15 @@ SPARSVM_INLINE void gradient(const X* x, const std::int32_t* at, std::int64_t co
 
 /// sum of x_e^2 C[row e].
 template <int P, typename X>
-SPARSVM_INLINE void curvature(const X* x, const std::int32_t* at, std::int64_t count, int width,
+SPARSVM_INLINE void curvature(const X* x, const int32_t* at, int64_t count, int width,
                               const float* C, int stride, double* out) {
   std::fill(out, out + width, 0.0);
   if constexpr (P > 1) {
     Pack sum[P / 4] = {}, c = {};
-    for (std::int64_t e = 0; e < count; ++e) {
+    for (int64_t e = 0; e < count; ++e) {
       expect(C, at, e, count, stride);
       const double square = static_cast<double>(x[e]) * static_cast<double>(x[e]);
-      const float* row = C + static_cast<std::int64_t>(at[e]) * stride;
+      const float* row = C + static_cast<int64_t>(at[e]) * stride;
       for (int k = 0; k < P / 4; ++k) {
         load_widened(c, row + 4 * k);
         sum[k] += square * c;
@@ -149,9 +94,9 @@ SPARSVM_INLINE void curvature(const X* x, const std::int32_t* at, std::int64_t c
     }
     for (int k = 0; k < P / 4; ++k) SPARSVM_STORE(out + 4 * k, sum[k]);
   } else {
-    for (std::int64_t e = 0; e < count; ++e) {
+    for (int64_t e = 0; e < count; ++e) {
       const double square = static_cast<double>(x[e]) * static_cast<double>(x[e]);
-      const float* row = C + static_cast<std::int64_t>(at[e]) * stride;
+      const float* row = C + static_cast<int64_t>(at[e]) * stride;
       for (int k = 0; k < width; ++k) out[k] += square * static_cast<double>(row[k]);
     }
   }
@@ -159,29 +104,28 @@ SPARSVM_INLINE void curvature(const X* x, const std::int32_t* at, std::int64_t c
 
 /// T += x_e step on the rows of a feature, D with it, and the partial gradient that results.
 template <LossKind loss, int P, typename X>
-SPARSVM_INLINE void move(const RowData& data, const X* x, const std::int32_t* at,
-                         std::int64_t count, const double* step, double* T, double* D,
-                         double* out) {
+SPARSVM_INLINE void move(const RowData& data, const X* x, const int32_t* at, int64_t count,
+                         const double* step, double* T, double* D, double* out) {
   if constexpr (P == 1) {
     double sum = 0.0;
-    for (std::int64_t e = 0; e < count; ++e) {
-      const std::int32_t i = at[e];
+    for (int64_t e = 0; e < count; ++e) {
+      const int32_t i = at[e];
       T[i] += static_cast<double>(x[e]) * step[0];
-      D[i] = slope<loss>(T[i], data.y[i], data.mass[i], data.margin[i]);
+      D[i] = row_loss::slope<loss>(T[i], data.y[i], data.mass[i], data.margin[i]);
       sum += static_cast<double>(x[e]) * D[i];
     }
     out[0] = sum;
   } else {
     const int width = P > 0 ? P : data.width;
-    for (std::int64_t e = 0; e < count; ++e) {
-      const std::int64_t i = at[e];
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t i = at[e];
       const double value = static_cast<double>(x[e]);
       double* row = T + i * width;
       for (int k = 0; k < width; k += 4) {
         const Pack moved = SPARSVM_LOAD(row + k) + value * SPARSVM_LOAD(step + k);
         SPARSVM_STORE(row + k, moved);
       }
-      slopes<loss, P>(row, D + i * width, width, data.y[i], data.mass[i]);
+      row_loss::slopes<loss, P>(row, D + i * width, width, data.y[i], data.mass[i]);
     }
     gradient<P>(x, at, count, width, D, out);
   }
@@ -190,16 +134,15 @@ SPARSVM_INLINE void move(const RowData& data, const X* x, const std::int32_t* at
 /// The same for the squared losses in one pass. The entry of the true class differs from what the
 /// packs hold there; its share of the gradient is summed apart.
 template <LossKind loss, int P, typename X>
-SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const std::int32_t* at,
-                                 std::int64_t count, const double* step, double* T, double* D,
-                                 double* out) {
+SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t* at, int64_t count,
+                                 const double* step, double* T, double* D, double* out) {
   static_assert(loss != LossKind::logistic && P > 1);
   Pack sum[P / 4] = {};
   double apart[P] = {};
-  for (std::int64_t e = 0; e < count; ++e) {
+  for (int64_t e = 0; e < count; ++e) {
     expect(T, at, e, count, P);
     expect(D, at, e, count, P);
-    const std::int64_t i = at[e];
+    const int64_t i = at[e];
     const int y = data.y[i];
     const double value = static_cast<double>(x[e]), twice = 2.0 * data.mass[i];
     double *row = T + i * P, *slope = D + i * P;
@@ -229,48 +172,300 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const std::int
   for (int k = 0; k < P; ++k) out[k] += apart[k];
 }
 
-/// The loss of one row at T + t U (U may be null), without its mass.
-template <LossKind loss>
-SPARSVM_INLINE double value(const double* T, const double* U, double t, int width, int y,
-                            double* work) {
-  for (int k = 0; k < width; ++k) work[k] = U ? T[k] + t * U[k] : T[k];
-  const double own = work[y];
+}  // namespace row_kernels
+
+// ---------------------------------------------------------------- for the width, the scalar and the
+// processor at hand
+
+#define SPARSVM_WIDTHS(width, call) \
+  switch (width) {                  \
+    case 1: call(1); break;         \
+    case 4: call(4); break;         \
+    case 8: call(8); break;         \
+    case 12: call(12); break;       \
+    case 16: call(16); break;       \
+    case 20: call(20); break;       \
+    default: call(0); break;        \
+  }
+
+SPARSVM_CLONED static void column_gradient(const ColumnView& c, int width, const double* D,
+                                           double* out) {
+  const auto* f = static_cast<const float*>(c.values);
+  const auto* d = static_cast<const double*>(c.values);
+#define SPARSVM_CALL(P)                                          \
+  if (c.single)                                                  \
+    row_kernels::gradient<P>(f, c.rows, c.count, width, D, out); \
+  else                                                           \
+    row_kernels::gradient<P>(d, c.rows, c.count, width, D, out)
+  SPARSVM_WIDTHS(width, SPARSVM_CALL)
+#undef SPARSVM_CALL
+}
+
+SPARSVM_CLONED static void column_curvature(const ColumnView& c, int width, const float* C,
+                                            int stride, double* out) {
+  const auto* f = static_cast<const float*>(c.values);
+  const auto* d = static_cast<const double*>(c.values);
+#define SPARSVM_CALL(P)                                                   \
+  if (c.single)                                                           \
+    row_kernels::curvature<P>(f, c.rows, c.count, width, C, stride, out); \
+  else                                                                    \
+    row_kernels::curvature<P>(d, c.rows, c.count, width, C, stride, out)
+  SPARSVM_WIDTHS(width, SPARSVM_CALL)
+#undef SPARSVM_CALL
+}
+
+/// sum of mass x^2.
+inline double column_moment(const ColumnView& c, const double* mass) {
   double sum = 0.0;
-  if constexpr (loss == LossKind::logistic) {
-    double largest = own;
-    for (int k = 0; k < width; ++k) largest = work[k] > largest ? work[k] : largest;
+  for (int64_t e = 0; e < c.count; ++e) {
+    const double x = c.single ? static_cast<double>(static_cast<const float*>(c.values)[e])
+                              : static_cast<const double*>(c.values)[e];
+    sum += mass[c.rows[e]] * x * x;
+  }
+  return sum;
+}
+
+/// T[row e] += x_e step.
+SPARSVM_CLONED static void add_column(const ColumnView& c, int width, const double* step,
+                                      double* T) {
+  for (int64_t e = 0; e < c.count; ++e) {
+    const double x = c.single ? static_cast<double>(static_cast<const float*>(c.values)[e])
+                              : static_cast<const double*>(c.values)[e];
+    double* row = T + static_cast<int64_t>(c.rows[e]) * width;
+    if (width == 1) {
+      row[0] += x * step[0];
+      continue;
+    }
     for (int k = 0; k < width; k += 4) {
-      Pack e = SPARSVM_LOAD(work + k) - largest;
-      exponentiate(e);
-      SPARSVM_STORE(work + k, e);
+      const Pack moved = SPARSVM_LOAD(row + k) + x * SPARSVM_LOAD(step + k);
+      SPARSVM_STORE(row + k, moved);
     }
-    const double mine = work[y];
-    work[y] = 0.0;
-    for (int k = 0; k < width; ++k) sum += work[k];
-    if (largest == own) return std::log1p(sum);
-    return std::log(mine + sum) + (largest - own);
-  } else if constexpr (loss == LossKind::squared_hinge) {
-    for (int k = 0; k < width; ++k) {
-      const double h = work[k] > own ? work[k] - own : 0.0;
-      sum += h * h;
-    }
-    return sum;
-  } else {
-    work[y] = -own;
-    for (int k = 0; k < width; ++k) {
-      const double h = work[k] > -1.0 ? work[k] + 1.0 : 0.0;
-      sum += h * h;
-    }
-    return sum;
   }
 }
 
-inline double value_of_one(LossKind loss, double s, int y, double margin) {
-  const double z = y == 1 ? margin - s : margin + s;
-  if (loss != LossKind::logistic) return z > 0.0 ? z * z : 0.0;
-  return z > 0.0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
+/// move() for any width, at once where that is possible.
+template <LossKind loss, int P, typename X>
+SPARSVM_INLINE void move_column(const RowData& data, const X* x, const ColumnView& c,
+                                const double* step, double* T, double* D, double* out) {
+  if constexpr (loss != LossKind::logistic && P > 1) {
+    row_kernels::move_at_once<loss, P>(data, x, c.rows, c.count, step, T, D, out);
+  } else {
+    row_kernels::move<loss, P>(data, x, c.rows, c.count, step, T, D, out);
+  }
 }
 
-}  // namespace row_kernels
+#define SPARSVM_MOVE(name, loss)                                                                \
+  SPARSVM_CLONED static void name(const RowData& data, const ColumnView& c, const double* step, \
+                                  double* T, double* D, double* out) {                          \
+    const auto* f = static_cast<const float*>(c.values);                                        \
+    const auto* d = static_cast<const double*>(c.values);                                       \
+    SPARSVM_WIDTHS(data.width, SPARSVM_CALL)                                                    \
+  }
+#define SPARSVM_CALL(P)                                                   \
+  if (c.single)                                                           \
+    move_column<LossKind::squared_hinge, P>(data, f, c, step, T, D, out); \
+  else                                                                    \
+    move_column<LossKind::squared_hinge, P>(data, d, c, step, T, D, out)
+SPARSVM_MOVE(move_squared, squared)
+#undef SPARSVM_CALL
+#define SPARSVM_CALL(P)                                              \
+  if (c.single)                                                      \
+    move_column<LossKind::logistic, P>(data, f, c, step, T, D, out); \
+  else                                                               \
+    move_column<LossKind::logistic, P>(data, d, c, step, T, D, out)
+SPARSVM_MOVE(move_logistic, logistic)
+#undef SPARSVM_CALL
+#define SPARSVM_CALL(P)                                                       \
+  if (c.single)                                                               \
+    move_column<LossKind::ovr_squared_hinge, P>(data, f, c, step, T, D, out); \
+  else                                                                        \
+    move_column<LossKind::ovr_squared_hinge, P>(data, d, c, step, T, D, out)
+SPARSVM_MOVE(move_one_vs_rest, one_vs_rest)
+#undef SPARSVM_CALL
+#undef SPARSVM_MOVE
+
+/// D of the rows [from, to) from T.
+SPARSVM_CLONED static void all_slopes(const RowData& data, int64_t n, double* T, double* D) {
+  const int width = data.width;
+  for (int64_t i = 0; i < n; ++i) {
+    double *t = T + i * width, *d = D + i * width;
+    const int y = data.y[i];
+    const double p = data.mass[i];
+    if (width == 1) {
+      *d = data.loss == LossKind::logistic
+               ? row_loss::slope<LossKind::logistic>(*t, y, p, data.margin[i])
+               : row_loss::slope<LossKind::squared_hinge>(*t, y, p, data.margin[i]);
+    } else if (data.loss == LossKind::logistic) {
+      row_loss::slopes<LossKind::logistic, 0>(t, d, width, y, p);
+    } else if (data.loss == LossKind::squared_hinge) {
+      row_loss::slopes<LossKind::squared_hinge, 0>(t, d, width, y, p);
+    } else {
+      row_loss::slopes<LossKind::ovr_squared_hinge, 0>(t, d, width, y, p);
+    }
+  }
+}
+
+/// The mean loss at T + t U; U may be null, `work` holds one row.
+SPARSVM_CLONED static double mean_loss(const RowData& data, int64_t n, const double* T,
+                                       const double* U, double t, double* work) {
+  const int width = data.width;
+  double total = 0.0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double *a = T + i * width, *u = U ? U + i * width : nullptr;
+    const int y = data.y[i];
+    double loss = 0.0;
+    if (width == 1) {
+      loss = row_loss::value_of_one(data.loss, u ? *a + t * *u : *a, y, data.margin[i]);
+    } else if (data.loss == LossKind::logistic) {
+      loss = row_loss::value<LossKind::logistic>(a, u, t, width, y, work);
+    } else if (data.loss == LossKind::squared_hinge) {
+      loss = row_loss::value<LossKind::squared_hinge>(a, u, t, width, y, work);
+    } else {
+      loss = row_loss::value<LossKind::ovr_squared_hinge>(a, u, t, width, y, work);
+    }
+    total += data.mass[i] * loss;
+  }
+  return total;
+}
+
+// ---------------------------------------------------------------- the state
+
+class SmoothRows {
+ public:
+  SmoothRows(const LossRows& loss, int64_t samples)
+      : n(samples), K(static_cast<int>(loss.classes)), outputs(static_cast<int>(loss.outputs())),
+        width(row_loss::padded(outputs)), stride(outputs == 1 ? 1 : (outputs + 7) / 8 * 8),
+        loss_(loss.kind), y_(loss.y), mass_(loss.mass), cost_(loss.cost),
+        margin_scale_(loss.margin_scale), row_(static_cast<std::size_t>(width)) {
+    const auto cells = static_cast<std::size_t>(n) * static_cast<std::size_t>(width);
+    T.resize(cells);
+    D.assign(cells, 0.0);
+    U.resize(cells);
+    C.assign(static_cast<std::size_t>(n) * static_cast<std::size_t>(stride), 0.0F);
+    if (loss_ == LossKind::logistic && outputs > 1) Q.assign(C.size(), 0.0F);
+    if (outputs == 1) {
+      margin_.resize(static_cast<std::size_t>(n));
+      for (int64_t i = 0; i < n; ++i) margin_[at(i)] = margin(i, 1 - y_[i]);
+    }
+    data_ = {loss_, width, y_, mass_, margin_.data()};
+  }
+  SmoothRows(const SmoothRows&) = delete;
+  SmoothRows& operator=(const SmoothRows&) = delete;
+
+  const int64_t n;
+  const int K, outputs, width, stride;
+  std::vector<double> T, D, U;  // U: a direction of the scores
+  std::vector<float> C, Q;
+  std::vector<int32_t> active;  // samples with curvature, as of refresh_curvature
+
+  LossKind loss() const { return loss_; }
+  const RowData& data() const { return data_; }
+
+  /// T at weights zero and intercept b.
+  void set_intercept(const double* b) {
+    for (int64_t i = 0; i < n; ++i) {
+      double* t = T.data() + i * width;
+      std::fill(t, t + width, row_loss::kPadding);
+      for (int k = 0; k < outputs; ++k) {
+        const bool shifted = outputs > 1 && loss_ != LossKind::ovr_squared_hinge;
+        t[k] = b[k] + (shifted ? margin(i, k) : 0.0);
+      }
+    }
+  }
+
+  void refresh_slopes() { all_slopes(data_, n, T.data(), D.data()); }
+
+  void move(const ColumnView& column, const double* step, double* gradient) {
+    switch (loss_) {
+      case LossKind::squared_hinge:
+        return move_squared(data_, column, step, T.data(), D.data(), gradient);
+      case LossKind::logistic:
+        return move_logistic(data_, column, step, T.data(), D.data(), gradient);
+      default: return move_one_vs_rest(data_, column, step, T.data(), D.data(), gradient);
+    }
+  }
+
+  /// The mean loss at T + t U, or at T.
+  double value(double t) { return mean_loss(data_, n, T.data(), U.data(), t, row_.data()); }
+  double value() { return mean_loss(data_, n, T.data(), nullptr, 0.0, row_.data()); }
+
+  void take_step(double t) {
+    // The padding of U is zero, so that of T stays.
+    for (std::size_t e = 0; e < T.size(); ++e) T[e] += t * U[e];
+    refresh_slopes();
+  }
+
+  void refresh_curvature() {
+    active.clear();
+    for (int64_t i = 0; i < n; ++i) {
+      const double* d = D.data() + i * width;
+      float* c = C.data() + i * stride;
+      float* q = Q.empty() ? nullptr : Q.data() + i * stride;
+      const double total =
+          row_loss::curvatures(loss_, d, outputs, static_cast<int>(y_[i]), mass_[i], c, q);
+      if (total > 0.0) active.push_back(static_cast<int32_t>(i));
+    }
+  }
+
+  /// The loss part of the dual value at c times the slopes is c * gain - c^2 * square for the
+  /// squared losses; for the logistic one it is c * gain + entropy(c).
+  double dual_gain() const {
+    double gain = 0.0;
+    for_each_dual([&](int64_t i, int k, double size) {
+      gain += size * (loss_ == LossKind::ovr_squared_hinge && outputs > 1 ? 1.0 : margin(i, k));
+    });
+    return gain;
+  }
+  double dual_square() const {
+    double square = 0.0;
+    for_each_dual([&](int64_t i, int, double size) { square += size * size / (4.0 * mass_[i]); });
+    return square;
+  }
+  double dual_entropy(double c) const {
+    double total = 0.0;
+    for (int64_t i = 0; i < n; ++i) {
+      const double* d = D.data() + i * width;
+      double off = 0.0, sum = 0.0;
+      for (int k = 0; k < outputs; ++k) {
+        if (outputs > 1 && k == y_[i]) continue;
+        const double q = c * std::fabs(d[k]) / mass_[i];
+        off += q;
+        if (q > 0.0) sum -= q * std::log(q);
+      }
+      if (off < 1.0) sum -= (1.0 - off) * std::log1p(-off);
+      total += mass_[i] * sum;
+    }
+    return total;
+  }
+
+ private:
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
+
+  double margin(int64_t i, int k) const {
+    if (loss_ == LossKind::ovr_squared_hinge) return 1.0;
+    return cost_[y_[i] * K + k] * (margin_scale_ ? margin_scale_[i] : 1.0);
+  }
+
+  /// visit(sample, class, size) of the dual variables: the slopes off the true class, for the
+  /// one-vs-rest loss on all classes.
+  template <typename Visit>
+  void for_each_dual(Visit visit) const {
+    for (int64_t i = 0; i < n; ++i) {
+      const double* d = D.data() + i * width;
+      for (int k = 0; k < outputs; ++k) {
+        if (outputs > 1 && loss_ != LossKind::ovr_squared_hinge && k == y_[i]) continue;
+        visit(i, outputs == 1 ? 1 - y_[i] : k, std::fabs(d[k]));
+      }
+    }
+  }
+
+  LossKind loss_;
+  const int32_t* y_;
+  const double* mass_;
+  const double* cost_;
+  const double* margin_scale_;
+  std::vector<double> margin_, row_;
+  RowData data_{};
+};
 
 }  // namespace sparsvm

@@ -8,24 +8,19 @@
 #include <vector>
 
 #include "design/column_reader.hpp"
-#include "loss/smooth_state.hpp"
-#include "penalty/block_newton_penalty.hpp"
-#include "solvers/block_newton/block_newton_direct.hpp"
-#include "solvers/block_newton/block_newton_hessian.hpp"
-#include "solvers/block_newton/block_newton_precondition.hpp"
+#include "loss/smooth_rows.hpp"
+#include "penalty/group_penalty.hpp"
+#include "solvers/block_newton/block_newton.hpp"
+#include "solvers/block_newton/direct.hpp"
+#include "solvers/block_newton/hessian.hpp"
+#include "solvers/block_newton/preconditioner.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {
 
-/// The point; both arrays belong to the caller.
-struct SmoothPoint {
-  double* W;  // d x outputs
-  double* b;  // outputs
-};
-
 class NewtonStep {
  public:
-  NewtonStep(SmoothPoint& point, SmoothRows& rows, ColumnSource& columns, UnitPenalty& penalty,
+  NewtonStep(SmoothPoint& point, SmoothRows& rows, ColumnSource& columns, GroupPenalty& penalty,
              const double* linear, bool intercept, Monitor& monitor)
       : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
         intercept_(intercept), monitor_(monitor), width_(rows.width), outputs_(rows.outputs),
@@ -43,14 +38,14 @@ class NewtonStep {
     double fraction = 0.0;  // of the direction that was tried last
     int cg = 0;             // iterations of conjugate gradients
     double residual = 0.0;  // largest entry of the gradient on the manifold before the step
-    // The loss plus the penalty of the listed units; NaN where there was nothing to do.
+    // The loss plus the penalty of the listed groups; NaN where there was nothing to do.
     double before = std::nan(""), after = std::nan("");
   };
 
-  /// Step on the listed units (all that are not zero, and the free ones) and the intercept.
-  Outcome run(const std::vector<std::int64_t>& units, const Options& options) {
+  /// Step on the listed groups (all that are not zero, and the free ones) and the intercept.
+  Outcome run(const std::vector<int64_t>& groups, const Options& options) {
     Outcome outcome;
-    gather(units);
+    gather(groups);
     if (size_ == 0) return outcome;
     gradient();
     tangent();
@@ -58,11 +53,11 @@ class NewtonStep {
     diagonal();
     bend();
     for (std::size_t e = 0; e < g_.size(); ++e) {
-      if (mark_[e] != UnitPenalty::fixed)
+      if (mark_[e] != GroupPenalty::fixed)
         outcome.residual = std::max(outcome.residual, std::fabs(g_[e] + q_[e]));
     }
-    const SmoothNewtonSystem system{units, starts_, features_, intercept_, active_,
-                                    w_,    mark_,   h_,        straight_};
+    const SmoothNewtonSystem system{groups, starts_, features_, intercept_, active_,
+                                    w_,     mark_,   h_,        straight_};
     descend();
     const bool direct =
         direct_.pays(system, options.cg_limit) && direct_.solve(system, ring_, r_, step_);
@@ -78,31 +73,31 @@ class NewtonStep {
   }
 
   /// Products with the Hessian made so far.
-  std::int64_t products() const { return products_; }
+  int64_t products() const { return products_; }
 
  private:
-  static constexpr double kFlat = 1e-7;  // single precision sees no less curvature
+  using Settings = BlockNewtonSettings;
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
-  void gather(const std::vector<std::int64_t>& units) {
-    units_ = &units;
+  void gather(const std::vector<int64_t>& groups) {
+    groups_ = &groups;
     features_.clear();
     starts_.clear();
-    for (const std::int64_t u : units) {
-      starts_.push_back(static_cast<std::int64_t>(features_.size()));
+    for (const int64_t u : groups) {
+      starts_.push_back(static_cast<int64_t>(features_.size()));
       features_.insert(features_.end(), penalty_.features(u),
                        penalty_.features(u) + penalty_.size(u));
     }
-    const auto m = static_cast<std::int64_t>(features_.size());
+    const auto m = static_cast<int64_t>(features_.size());
     size_ = m + (intercept_ ? 1 : 0);
     const std::size_t cells = at(size_ * width_);
     w_.assign(cells, 0.0);
-    for (std::int64_t f = 0; f < m; ++f) {
-      std::copy_n(point_.W + std::int64_t{features_[at(f)]} * outputs_, outputs_,
+    for (int64_t f = 0; f < m; ++f) {
+      std::copy_n(point_.W + int64_t{features_[at(f)]} * outputs_, outputs_,
                   w_.data() + f * width_);
     }
-    mark_.assign(cells, static_cast<unsigned char>(UnitPenalty::fixed));
+    mark_.assign(cells, static_cast<unsigned char>(GroupPenalty::fixed));
     q_.assign(cells, 0.0), g_.resize(cells), h_.resize(cells);
     if (features_ != built_ || active_.starts.empty()) {
       built_ = features_;
@@ -111,50 +106,49 @@ class NewtonStep {
   }
 
   void tangent() {
-    for (std::size_t k = 0; k < units_->size(); ++k) {
+    for (std::size_t k = 0; k < groups_->size(); ++k) {
       const std::size_t o = at(starts_[k] * width_);
-      penalty_.tangent((*units_)[k], &w_[o], &g_[o], &mark_[o], &q_[o]);
+      penalty_.tangent((*groups_)[k], &w_[o], &g_[o], &mark_[o], &q_[o]);
     }
     if (!intercept_) return;
-    const std::int64_t m = size_ - 1;
-    for (int k = 0; k < outputs_; ++k) mark_[at(m * width_ + k)] = UnitPenalty::loose;
+    const int64_t m = size_ - 1;
+    for (int k = 0; k < outputs_; ++k) mark_[at(m * width_ + k)] = GroupPenalty::loose;
   }
 
   void gradient() {
-    const auto m = static_cast<std::int64_t>(features_.size());
-    for (std::int64_t f = 0; f < m; ++f) {
-      const std::int32_t j = features_[at(f)];
+    const auto m = static_cast<int64_t>(features_.size());
+    for (int64_t f = 0; f < m; ++f) {
+      const int32_t j = features_[at(f)];
       column_gradient(columns_[j], width_, rows_.D.data(), g_.data() + f * width_);
       if (linear_) {
         for (int k = 0; k < outputs_; ++k) {
-          g_[at(f * width_ + k)] -= penalty_.alpha * linear_[std::int64_t{j} * outputs_ + k];
+          g_[at(f * width_ + k)] -= penalty_.alpha * linear_[int64_t{j} * outputs_ + k];
         }
       }
     }
     if (!intercept_) return;
     double* own = g_.data() + m * width_;
     std::fill(own, own + width_, 0.0);
-    for (std::int64_t i = 0; i < rows_.n; ++i) {
+    for (int64_t i = 0; i < rows_.n; ++i) {
       for (int k = 0; k < width_; ++k) own[k] += rows_.D[at(i * width_ + k)];
     }
   }
 
   void diagonal() {
-    const auto m = static_cast<std::int64_t>(features_.size());
-    for (std::int64_t f = 0; f < m; ++f) {
+    const auto m = static_cast<int64_t>(features_.size());
+    for (int64_t f = 0; f < m; ++f) {
       column_curvature(columns_[features_[at(f)]], width_, rows_.C.data(), rows_.stride,
                        h_.data() + f * width_);
     }
     if (intercept_) {
       double* own = h_.data() + m * width_;
       std::fill(own, own + width_, 0.0);
-      for (const std::int32_t i : rows_.active) {
-        for (int k = 0; k < outputs_; ++k)
-          own[k] += rows_.C[at(std::int64_t{i} * rows_.stride + k)];
+      for (const int32_t i : rows_.active) {
+        for (int k = 0; k < outputs_; ++k) own[k] += rows_.C[at(int64_t{i} * rows_.stride + k)];
       }
     }
     // A coordinate without curvature would be moved without bound.
-    for (std::int64_t f = 0; f < size_; ++f) {
+    for (int64_t f = 0; f < size_; ++f) {
       double* h = h_.data() + f * width_;
       double mean = 0.0;
       for (int k = 0; k < outputs_; ++k) mean += h[k] / outputs_;
@@ -167,16 +161,16 @@ class NewtonStep {
     straight_.assign(w_.size(), 0.0);
     if (!penalty_.curved()) return;
     ring_.assign(w_.size(), 0.0);
-    for (std::size_t k = 0; k < units_->size(); ++k) {
+    for (std::size_t k = 0; k < groups_->size(); ++k) {
       const std::size_t o = at(starts_[k] * width_);
-      penalty_.curvature((*units_)[k], &w_[o], &mark_[o], &straight_[o], &ring_[o]);
+      penalty_.curvature((*groups_)[k], &w_[o], &mark_[o], &straight_[o], &ring_[o]);
     }
   }
 
   void add_rings(const std::vector<double>& p, std::vector<double>& out) const {
-    for (std::size_t k = 0; k < units_->size(); ++k) {
+    for (std::size_t k = 0; k < groups_->size(); ++k) {
       const std::size_t from = at(starts_[k] * width_);
-      const std::size_t to = from + at(penalty_.size((*units_)[k]) * width_);
+      const std::size_t to = from + at(penalty_.size((*groups_)[k]) * width_);
       if (penalty_.joint()) {
         double along = 0.0;
         for (std::size_t e = from; e < to; ++e) along += ring_[e] * p[e];
@@ -196,7 +190,7 @@ class NewtonStep {
     const int stride = rows_.stride;
     from_.assign(at(size_ * stride), 0.0F);
     to_.assign(at(size_ * stride), 0.0F);
-    for (std::int64_t f = 0; f < size_; ++f) {
+    for (int64_t f = 0; f < size_; ++f) {
       for (int k = 0; k < outputs_; ++k) {
         from_[at(f * stride + k)] = static_cast<float>(p[at(f * width_ + k)]);
       }
@@ -212,7 +206,7 @@ class NewtonStep {
                            rows_.active.size()};
     hessian_product(rows, active_, from_.data(), intercept_ ? size_ - 1 : -1, to_.data(),
                     u_.data());
-    for (std::int64_t f = 0; f < size_; ++f) {
+    for (int64_t f = 0; f < size_; ++f) {
       for (int k = 0; k < outputs_; ++k) {
         const std::size_t e = at(f * width_ + k);
         out[e] = static_cast<double>(to_[at(f * stride + k)]) + straight_[e] * p[e];
@@ -231,7 +225,7 @@ class NewtonStep {
   void descend() {
     r_.resize(w_.size()), z_.resize(w_.size());
     for (std::size_t e = 0; e < w_.size(); ++e) {
-      r_[e] = mark_[e] == UnitPenalty::fixed ? 0.0 : -(g_[e] + q_[e]);
+      r_[e] = mark_[e] == GroupPenalty::fixed ? 0.0 : -(g_[e] + q_[e]);
     }
   }
 
@@ -252,9 +246,9 @@ class NewtonStep {
       // ends the descent: go far and let the line search find it.
       double diagonal = 0.0;
       for (std::size_t e = 0; e < cells; ++e) diagonal += p_[e] * (h_[e] + straight_[e]) * p_[e];
-      const bool flat = !(bend > kFlat * diagonal);
+      const bool flat = !(bend > Settings::kFlat * diagonal);
       if (!(diagonal > 0.0)) break;
-      const double a = rz / (flat ? kFlat * diagonal : bend);
+      const double a = rz / (flat ? Settings::kFlat * diagonal : bend);
       for (std::size_t e = 0; e < cells; ++e) step_[e] += a * p_[e], r_[e] -= a * hp_[e];
       ++it;
       if (flat) break;
@@ -272,8 +266,8 @@ class NewtonStep {
     moved_.resize(w_.size());
     for (std::size_t e = 0; e < w_.size(); ++e) moved_[e] = w_[e] + t * step[e];
     double total = 0.0;
-    for (std::size_t k = 0; k < units_->size(); ++k) {
-      total += penalty_.value((*units_)[k], &moved_[at(starts_[k] * width_)]);
+    for (std::size_t k = 0; k < groups_->size(); ++k) {
+      total += penalty_.value((*groups_)[k], &moved_[at(starts_[k] * width_)]);
     }
     return total;
   }
@@ -286,13 +280,13 @@ class NewtonStep {
 
   void scores_of(const std::vector<double>& step) {
     std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
-    const auto m = static_cast<std::int64_t>(features_.size());
-    for (std::int64_t f = 0; f < m; ++f) {
+    const auto m = static_cast<int64_t>(features_.size());
+    for (int64_t f = 0; f < m; ++f) {
       add_column(columns_[features_[at(f)]], width_, step.data() + f * width_, rows_.U.data());
     }
     if (!intercept_) return;
     const double* own = step.data() + m * width_;
-    for (std::int64_t i = 0; i < rows_.n; ++i) {
+    for (int64_t i = 0; i < rows_.n; ++i) {
       for (int k = 0; k < outputs_; ++k) rows_.U[at(i * width_ + k)] += own[k];
     }
   }
@@ -315,18 +309,18 @@ class NewtonStep {
   }
 
   void cut_at_kinks() {
-    for (std::size_t k = 0; k < units_->size(); ++k) {
+    for (std::size_t k = 0; k < groups_->size(); ++k) {
       const std::size_t o = at(starts_[k] * width_);
-      penalty_.cut_at_kinks((*units_)[k], &w_[o], &cut_[o]);
+      penalty_.cut_at_kinks((*groups_)[k], &w_[o], &cut_[o]);
     }
   }
 
   /// Fractions of the step worth trying, falling.
   std::vector<double> stops() {
     std::vector<double> times, found;
-    for (std::size_t k = 0; k < units_->size(); ++k) {
+    for (std::size_t k = 0; k < groups_->size(); ++k) {
       const std::size_t o = at(starts_[k] * width_);
-      penalty_.kinks((*units_)[k], &w_[o], &step_[o], times);
+      penalty_.kinks((*groups_)[k], &w_[o], &step_[o], times);
     }
     std::sort(times.begin(), times.end());
     for (const double share : {0.5, 0.2, 0.05, 0.0}) {
@@ -351,8 +345,8 @@ class NewtonStep {
     for (const double t : sizes) {
       const double after = rows_.value(t) + penalty_at(step, t) - t * linear;
       // Below rounding of the objective a step counts if it does not raise it.
-      const double noise = 4e-16 * std::fabs(before);
-      if (!(after <= before + 1e-4 * t * slope + noise)) continue;
+      const double noise = Settings::kRounding * std::fabs(before);
+      if (!(after <= before + Settings::kArmijo * t * slope + noise)) continue;
       take(step, t);
       outcome.moved = true;
       outcome.fraction = t;
@@ -366,7 +360,7 @@ class NewtonStep {
     double sum = 0.0;
     for (std::size_t f = 0; f < features_.size(); ++f) {
       for (int k = 0; k < outputs_; ++k) {
-        sum += linear_[std::int64_t{features_[f]} * outputs_ + k] * step[f * at(width_) + at(k)];
+        sum += linear_[int64_t{features_[f]} * outputs_ + k] * step[f * at(width_) + at(k)];
       }
     }
     return penalty_.alpha * sum;
@@ -374,7 +368,7 @@ class NewtonStep {
 
   void take(const std::vector<double>& step, double t) {
     for (std::size_t f = 0; f < features_.size(); ++f) {
-      double* w = point_.W + std::int64_t{features_[f]} * outputs_;
+      double* w = point_.W + int64_t{features_[f]} * outputs_;
       for (int k = 0; k < outputs_; ++k) {
         const std::size_t e = f * at(width_) + at(k);
         // A step cut at a kink ends there exactly.
@@ -390,15 +384,15 @@ class NewtonStep {
   SmoothPoint& point_;
   SmoothRows& rows_;
   ColumnSource& columns_;
-  UnitPenalty& penalty_;
+  GroupPenalty& penalty_;
   const double* linear_;
   bool intercept_;
   Monitor& monitor_;
   int width_, outputs_;
-  const std::vector<std::int64_t>* units_ = nullptr;
-  std::vector<std::int32_t> features_, built_;
-  std::vector<std::int64_t> starts_;
-  std::int64_t size_ = 0, products_ = 0;
+  const std::vector<int64_t>* groups_ = nullptr;
+  std::vector<int32_t> features_, built_;
+  std::vector<int64_t> starts_;
+  int64_t size_ = 0, products_ = 0;
   ActiveRows active_;
   std::vector<unsigned char> mark_;
   std::vector<double> w_, q_, g_, h_, straight_, ring_, step_, r_, z_, p_, hp_;

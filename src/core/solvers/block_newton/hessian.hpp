@@ -6,22 +6,22 @@
 #include <vector>
 
 #include "design/column_reader.hpp"
-#include "loss/smooth_state.hpp"
+#include "loss/smooth_rows.hpp"
 #include "support/simd.hpp"
 
 namespace sparsvm {
 
 /// Rows of the active features, local numbers 0 .. m-1, in single precision.
 struct ActiveRows {
-  std::vector<std::int64_t> starts;
-  std::vector<std::int32_t> features;
+  std::vector<int64_t> starts;
+  std::vector<int32_t> features;
   std::vector<float> values;
 
-  void build(const ColumnSource& columns, const std::vector<std::int32_t>& active, std::int64_t n) {
+  void build(const ColumnSource& columns, const std::vector<int32_t>& active, int64_t n) {
     starts.assign(static_cast<std::size_t>(n) + 2, 0);
-    for (const std::int32_t j : active) {
+    for (const int32_t j : active) {
       const ColumnView c = columns[j];
-      for (std::int64_t e = 0; e < c.count; ++e) ++starts[static_cast<std::size_t>(c.rows[e]) + 2];
+      for (int64_t e = 0; e < c.count; ++e) ++starts[static_cast<std::size_t>(c.rows[e]) + 2];
     }
     for (std::size_t i = 2; i < starts.size(); ++i) starts[i] += starts[i - 1];
     // Growing would hold old and new entries at a time.
@@ -31,10 +31,10 @@ struct ActiveRows {
     values.resize(features.size());
     for (std::size_t a = 0; a < active.size(); ++a) {
       const ColumnView c = columns[active[a]];
-      for (std::int64_t e = 0; e < c.count; ++e) {
+      for (int64_t e = 0; e < c.count; ++e) {
         const auto place =
             static_cast<std::size_t>(starts[static_cast<std::size_t>(c.rows[e]) + 1]++);
-        features[place] = static_cast<std::int32_t>(a);
+        features[place] = static_cast<int32_t>(a);
         values[place] = c.single ? static_cast<const float*>(c.values)[e]
                                  : static_cast<float>(static_cast<const double*>(c.values)[e]);
       }
@@ -47,11 +47,11 @@ struct ActiveRows {
 struct HessianRows {
   LossKind loss;
   int stride;
-  const std::int32_t* y;
+  const int32_t* y;
   const double* mass;
   const float* C;
   const float* Q;
-  const std::int32_t* samples;
+  const int32_t* samples;
   std::size_t count;
 };
 
@@ -59,7 +59,7 @@ namespace row_kernels {
 
 /// u <- H_i u for one sample.
 template <LossKind loss, int P>
-SPARSVM_INLINE void apply(const HessianRows& rows, std::int64_t i, float* u) {
+SPARSVM_INLINE void apply(const HessianRows& rows, int64_t i, float* u) {
   const int packs = (P > 0 ? P : rows.stride) / 8;
   const int y = rows.y[i];
   const float* c = (loss == LossKind::logistic ? rows.Q : rows.C) + i * rows.stride;
@@ -91,19 +91,19 @@ SPARSVM_INLINE void apply(const HessianRows& rows, std::int64_t i, float* u) {
 /// out += X'HX d over the listed samples; the last row of d and out is the intercept's.
 template <LossKind loss, int P>
 SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const float* d,
-                            std::int64_t intercept, float* out, float* u) {
+                            int64_t intercept, float* out, float* u) {
   const int width = P > 0 ? P : rows.stride;
   for (std::size_t s = 0; s < rows.count; ++s) {
-    const std::int64_t i = rows.samples[s];
-    const std::int64_t from = X.starts[static_cast<std::size_t>(i)];
-    const std::int64_t to = X.starts[static_cast<std::size_t>(i) + 1];
+    const int64_t i = rows.samples[s];
+    const int64_t from = X.starts[static_cast<std::size_t>(i)];
+    const int64_t to = X.starts[static_cast<std::size_t>(i) + 1];
     if constexpr (P == 1) {
       float sum = intercept >= 0 ? d[intercept] : 0.0F;
-      for (std::int64_t e = from; e < to; ++e) {
+      for (int64_t e = from; e < to; ++e) {
         sum += X.values[static_cast<std::size_t>(e)] * d[X.features[static_cast<std::size_t>(e)]];
       }
       sum *= rows.C[i];
-      for (std::int64_t e = from; e < to; ++e) {
+      for (int64_t e = from; e < to; ++e) {
         out[X.features[static_cast<std::size_t>(e)]] += sum * X.values[static_cast<std::size_t>(e)];
       }
       if (intercept >= 0) out[intercept] += sum;
@@ -113,19 +113,18 @@ SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const 
       if (intercept >= 0) {
         for (int k = 0; k < P / 8; ++k) sum[k] = SPARSVM_LOADF(d + intercept * P + 8 * k);
       }
-      for (std::int64_t e = from; e < to; ++e) {
+      for (int64_t e = from; e < to; ++e) {
         const float x = X.values[static_cast<std::size_t>(e)];
-        const float* row =
-            d + static_cast<std::int64_t>(X.features[static_cast<std::size_t>(e)]) * P;
+        const float* row = d + static_cast<int64_t>(X.features[static_cast<std::size_t>(e)]) * P;
         for (int k = 0; k < P / 8; ++k) sum[k] += x * SPARSVM_LOADF(row + 8 * k);
       }
       for (int k = 0; k < P / 8; ++k) SPARSVM_STOREF(u + 8 * k, sum[k]);
     } else {
       for (int k = 0; k < width; ++k) u[k] = intercept >= 0 ? d[intercept * width + k] : 0.0F;
-      for (std::int64_t e = from; e < to; ++e) {
+      for (int64_t e = from; e < to; ++e) {
         const float x = X.values[static_cast<std::size_t>(e)];
         const float* row =
-            d + static_cast<std::int64_t>(X.features[static_cast<std::size_t>(e)]) * width;
+            d + static_cast<int64_t>(X.features[static_cast<std::size_t>(e)]) * width;
         for (int k = 0; k < width; k += 8) {
           const PackF sum = SPARSVM_LOADF(u + k) + x * SPARSVM_LOADF(row + k);
           SPARSVM_STOREF(u + k, sum);
@@ -134,10 +133,9 @@ SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const 
     }
     if constexpr (P != 1) {
       apply<loss, P>(rows, i, u);
-      for (std::int64_t e = from; e < to; ++e) {
+      for (int64_t e = from; e < to; ++e) {
         const float x = X.values[static_cast<std::size_t>(e)];
-        float* row =
-            out + static_cast<std::int64_t>(X.features[static_cast<std::size_t>(e)]) * width;
+        float* row = out + static_cast<int64_t>(X.features[static_cast<std::size_t>(e)]) * width;
         for (int k = 0; k < width; k += 8) {
           const PackF sum = SPARSVM_LOADF(row + k) + x * SPARSVM_LOADF(u + k);
           SPARSVM_STOREF(row + k, sum);
@@ -152,7 +150,7 @@ SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const 
 
 template <LossKind loss>
 SPARSVM_INLINE void product_of_width(const HessianRows& rows, const ActiveRows& X, const float* d,
-                                     std::int64_t intercept, float* out, float* u) {
+                                     int64_t intercept, float* out, float* u) {
   switch (rows.stride) {
     case 1: return product<loss, 1>(rows, X, d, intercept, out, u);
     case 8: return product<loss, 8>(rows, X, d, intercept, out, u);
@@ -165,7 +163,7 @@ SPARSVM_INLINE void product_of_width(const HessianRows& rows, const ActiveRows& 
 }  // namespace row_kernels
 
 SPARSVM_CLONED static void hessian_product(const HessianRows& rows, const ActiveRows& X,
-                                           const float* d, std::int64_t intercept, float* out,
+                                           const float* d, int64_t intercept, float* out,
                                            float* u) {
   switch (rows.loss) {
     case LossKind::squared_hinge:

@@ -1,4 +1,4 @@
-// The Newton system of block_newton_step.hpp, formed and factorised in double precision.
+// The Newton system of newton_step.hpp, formed and factorised in double precision.
 //
 // Conjugate gradients on a Hessian in single precision see no directions a million times flatter
 // than others. Columns with means far above their spread make such directions, and so do samples
@@ -22,34 +22,35 @@
 
 #include "design/column_reader.hpp"
 #include "linalg/blas.hpp"
-#include "loss/smooth_state.hpp"
-#include "penalty/block_newton_penalty.hpp"
-#include "solvers/block_newton/block_newton_precondition.hpp"
+#include "loss/smooth_rows.hpp"
+#include "penalty/group_penalty.hpp"
+#include "solvers/block_newton/preconditioner.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {
 
 class DirectSystem {
  public:
-  DirectSystem(const SmoothRows& rows, const ColumnSource& columns, UnitPenalty& penalty,
+  DirectSystem(const SmoothRows& rows, const ColumnSource& columns, GroupPenalty& penalty,
                Monitor& monitor)
       : rows_(rows), columns_(columns), penalty_(penalty), monitor_(monitor) {}
 
   /// Whether the matrix is small and costs less than this many products with the Hessian. To be asked after rows.refresh_curvature().
   bool pays(const SmoothNewtonSystem& system, int products) {
     const auto free = static_cast<double>(std::count_if(
-        system.mark.begin(), system.mark.end(), [](auto m) { return m != UnitPenalty::fixed; }));
-    if (free > kLargest || free == 0.0) return false;
+        system.mark.begin(), system.mark.end(), [](auto m) { return m != GroupPenalty::fixed; }));
+    if (free > Settings::kLargest || free == 0.0) return false;
     const double added = static_cast<double>(rows_added());
     const double matrix = added * free * free + free * free * free / 3.0;
-    const double product =
-        kOperations * static_cast<double>(system.X.features.size()) * std::max(rows_.stride, 8);
-    return matrix <= std::max(kCheap, products * product);
+    const double product = Settings::kOperations * static_cast<double>(system.X.features.size()) *
+                           std::max(rows_.stride, 8);
+    return matrix <= std::max(Settings::kCheapMatrix, products * product);
   }
 
   /// Steps that met no kink too early may be longer next time.
   void adapt(bool full) {
-    damping_ = full ? damping_ / kLonger : std::clamp(kShorter * damping_, kLeast, 1.0);
+    damping_ = full ? damping_ / Settings::kLonger
+                    : std::clamp(Settings::kShorter * damping_, Settings::kLeastDamping, 1.0);
   }
 
   /// The step for right-hand side r; false where the matrix cannot be factorised.
@@ -75,23 +76,18 @@ class DirectSystem {
   }
 
  private:
-  static constexpr double kLargest = 1000.0;   // variables
-  static constexpr double kOperations = 10.0;  // of a matrix product in the time of one elsewhere
-  static constexpr double kCheap = 1e6;        // operations that are always affordable
-  static constexpr std::int64_t kBatch = 128;  // rows multiplied at once
-  // The damping: at first, at least once it has to rise, and the factors by which it changes.
-  static constexpr double kFirst = 1e-2, kLeast = 1e-15, kLonger = 8.0, kShorter = 4.0;
+  using Settings = BlockNewtonSettings;
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
   bool differences() const { return rows_.outputs > 1 && rows_.loss() == LossKind::squared_hinge; }
   bool probabilities() const { return rows_.outputs > 1 && rows_.loss() == LossKind::logistic; }
 
-  std::int64_t rows_added() const {
-    std::int64_t added = 0;
-    for (const std::int32_t i : rows_.active)
+  int64_t rows_added() const {
+    int64_t added = 0;
+    for (const int32_t i : rows_.active)
       for (int k = 0; k < rows_.outputs; ++k)
-        added += rows_.D[at(std::int64_t{i} * rows_.width + k)] != 0.0;
+        added += rows_.D[at(int64_t{i} * rows_.width + k)] != 0.0;
     return added;
   }
 
@@ -101,10 +97,10 @@ class DirectSystem {
     factor_.assign(system.w.size(), 1.0);
     count_ = 0;
     for (std::size_t e = 0; e < system.w.size(); ++e)
-      if (system.mark[e] == UnitPenalty::loose) variable_[e] = count_++;
-    for (std::size_t u = 0; u < system.units.size() && penalty_.ties(); ++u) {
+      if (system.mark[e] == GroupPenalty::loose) variable_[e] = count_++;
+    for (std::size_t u = 0; u < system.groups.size() && penalty_.ties(); ++u) {
       const std::size_t o = at(system.starts[u] * rows_.width);
-      count_ = penalty_.number_ties(system.units[u], &system.w[o], &system.mark[o], count_,
+      count_ = penalty_.number_ties(system.groups[u], &system.w[o], &system.mark[o], count_,
                                     &variable_[o], &factor_[o]);
     }
   }
@@ -115,7 +111,7 @@ class DirectSystem {
     X_.assign(at(system.rows()) * n, 0.0);
     for (std::size_t f = 0; f < system.features.size(); ++f) {
       const ColumnView c = columns_[system.features[f]];
-      for (std::int64_t e = 0; e < c.count; ++e)
+      for (int64_t e = 0; e < c.count; ++e)
         X_[f * n + at(c.rows[e])] = c.single ? static_cast<const float*>(c.values)[e]
                                              : static_cast<const double*>(c.values)[e];
     }
@@ -124,11 +120,11 @@ class DirectSystem {
 
   void add_loss(const SmoothNewtonSystem& system) {
     const int outputs = rows_.outputs;
-    batch_.resize(at(count_) * at(kBatch));
+    batch_.resize(at(count_) * at(Settings::kBatch));
     filled_ = 0;
     std::vector<double> along(at(outputs));
-    for (const std::int32_t i : rows_.active) {
-      const double* d = rows_.D.data() + std::int64_t{i} * rows_.width;
+    for (const int32_t i : rows_.active) {
+      const double* d = rows_.D.data() + int64_t{i} * rows_.width;
       const double p = rows_.data().mass[i];
       const int y = rows_.data().y[i];
       for (int k = 0; k < outputs; ++k) {
@@ -153,11 +149,11 @@ class DirectSystem {
     multiply();
   }
 
-  void add_row(const SmoothNewtonSystem& system, std::int64_t i, double weight,
+  void add_row(const SmoothNewtonSystem& system, int64_t i, double weight,
                const std::vector<double>& along) {
     double* row = batch_.data() + at(filled_) * at(count_);
     std::fill(row, row + count_, 0.0);
-    for (std::int64_t f = 0; f < system.rows(); ++f) {
+    for (int64_t f = 0; f < system.rows(); ++f) {
       const double x = weight * X_[at(f * rows_.n + i)];
       if (x == 0.0) continue;
       for (int k = 0; k < rows_.outputs; ++k) {
@@ -165,7 +161,7 @@ class DirectSystem {
         if (variable_[e] >= 0) row[variable_[e]] += factor_[e] * x * along[at(k)];
       }
     }
-    if (++filled_ == kBatch) multiply();
+    if (++filled_ == Settings::kBatch) multiply();
   }
 
   void multiply() {
@@ -181,9 +177,9 @@ class DirectSystem {
       if (variable_[e] >= 0) matrix_[at(variable_[e]) * (m + 1)] += system.straight[e];
     if (!penalty_.bends()) return;
     const std::size_t width = at(rows_.width);
-    for (std::size_t u = 0; u < system.units.size(); ++u) {
+    for (std::size_t u = 0; u < system.groups.size(); ++u) {
       const std::size_t from = at(system.starts[u]) * width;
-      const std::size_t to = from + at(penalty_.size(system.units[u])) * width;
+      const std::size_t to = from + at(penalty_.size(system.groups[u])) * width;
       for (std::size_t e = from; e < to; ++e)
         for (std::size_t f = from; f < to; ++f) {
           const bool together = penalty_.joint() || (e - f) % width == 0;
@@ -216,11 +212,11 @@ class DirectSystem {
 
   const SmoothRows& rows_;
   const ColumnSource& columns_;
-  UnitPenalty& penalty_;
+  GroupPenalty& penalty_;
   Monitor& monitor_;
   int count_ = 0;
-  double damping_ = kFirst;
-  std::int64_t filled_ = 0;
+  double damping_ = Settings::kFirstDamping;
+  int64_t filled_ = 0;
   std::vector<int> variable_;  // per coordinate, -1: does not move
   std::vector<double> factor_, X_, batch_, matrix_, factorised_, scale_, right_;
 };

@@ -1,4 +1,4 @@
-// Prices of all units of a smooth problem: how far each is from optimal at zero, and the gap.
+// Prices of all groups of a smooth problem: how far each is from optimal at zero, and the gap.
 #pragma once
 
 #include <algorithm>
@@ -8,31 +8,31 @@
 
 #include "design/column_reader.hpp"
 #include "design/design.hpp"
-#include "loss/smooth_state.hpp"
-#include "penalty/block_newton_penalty.hpp"
+#include "loss/smooth_rows.hpp"
+#include "penalty/group_penalty.hpp"
 #include "problem/smooth_problem.hpp"
-#include "solvers/block_newton/block_newton_step.hpp"
+#include "solvers/block_newton/newton_step.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {
 
-class UnitPrices {
+class GroupPrices {
  public:
-  UnitPrices(const SmoothProblem& problem, const SmoothPoint& point, UnitPenalty& penalty,
-             SmoothRows& rows, const ColumnSource& columns, Monitor& monitor)
+  GroupPrices(const SmoothProblem& problem, const SmoothPoint& point, GroupPenalty& penalty,
+              SmoothRows& rows, const ColumnSource& columns, Monitor& monitor)
       : t_(problem), point_(point), penalty_(penalty), rows_(rows), columns_(columns),
         monitor_(monitor), d_(problem.d()), outputs_(rows.outputs), width_(rows.width) {
-    norms.resize(static_cast<std::size_t>(penalty.units()));
+    norms.resize(static_cast<std::size_t>(penalty.count()));
   }
 
-  /// Price all units: their dual norms, the objective and the gap. Where columns are thin nothing
-  /// of the size of the weights is stored: on texts that would be as large as the data.
+  /// Price all groups: their dual norms, the objective and the gap. Where columns are thin nothing
+  /// of the size of the weights is stored: on sparse data that would be as large as the data.
   void update() {
     by_columns_ = columns_.complete() && columns_.thin();
     if (!by_columns_) {
       G_.resize(at(d_ * outputs_));
       std::vector<double> Y(at(rows_.n * outputs_));
-      for (std::int64_t i = 0; i < rows_.n; ++i) {
+      for (int64_t i = 0; i < rows_.n; ++i) {
         std::copy_n(rows_.D.data() + i * width_, outputs_, Y.data() + i * outputs_);
       }
       t_.design->transposed(Y.data(), outputs_, G_.data());
@@ -41,12 +41,12 @@ class UnitPrices {
     std::vector<double> g(at(penalty_.widest() * width_)), w(g.size());
     double norm = 0.0, conjugate = 0.0;
     nonzeros = 0;
-    for (std::int64_t u = 0; u < penalty_.units(); ++u) {
+    for (int64_t u = 0; u < penalty_.count(); ++u) {
       if ((u & 255) == 0) monitor_.poll();
       gradient(u, g.data());
       if (!is_zero(u)) {
         load(u, point_.W, w.data());
-        for (std::int64_t e = 0; e < penalty_.size(u) * width_; ++e) nonzeros += w[at(e)] != 0.0;
+        for (int64_t e = 0; e < penalty_.size(u) * width_; ++e) nonzeros += w[at(e)] != 0.0;
         objective += penalty_.value(u, w.data()) - tilted(u, w.data());
       }
       subtract_tilt(u, g.data());
@@ -60,20 +60,20 @@ class UnitPrices {
     gap = objective - bound;
   }
 
-  /// The objective where all units but the listed ones are zero.
-  double objective_of(const std::vector<std::int64_t>& units) {
+  /// The objective where all groups but the listed ones are zero.
+  double objective_of(const std::vector<int64_t>& groups) {
     double total = rows_.value();
     std::vector<double> w(at(penalty_.widest() * width_));
-    for (const std::int64_t u : units) {
+    for (const int64_t u : groups) {
       load(u, point_.W, w.data());
       total += penalty_.value(u, w.data()) - tilted(u, w.data());
     }
     return total;
   }
 
-  bool is_zero(std::int64_t u) const {
-    for (std::int64_t f = 0; f < penalty_.size(u); ++f) {
-      const double* w = point_.W + std::int64_t{penalty_.features(u)[f]} * outputs_;
+  bool is_zero(int64_t u) const {
+    for (int64_t f = 0; f < penalty_.size(u); ++f) {
+      const double* w = point_.W + int64_t{penalty_.features(u)[f]} * outputs_;
       for (int k = 0; k < outputs_; ++k) {
         if (w[k] != 0.0) return false;
       }
@@ -82,31 +82,31 @@ class UnitPrices {
   }
 
   double objective = 1.0, bound = 0.0, gap = 0.0, largest_norm = 0.0;
-  std::int64_t nonzeros = 0;
+  int64_t nonzeros = 0;
   std::vector<double> norms;  // at most 1 where zero is optimal
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
-  /// The unit's part of X'D, as of the last update.
-  void gradient(std::int64_t u, double* g) const {
+  /// The group's part of X'D, as of the last update.
+  void gradient(int64_t u, double* g) const {
     if (!by_columns_) return load(u, G_.data(), g);
-    for (std::int64_t f = 0; f < penalty_.size(u); ++f)
+    for (int64_t f = 0; f < penalty_.size(u); ++f)
       column_gradient(columns_[penalty_.features(u)[f]], width_, rows_.D.data(), g + f * width_);
   }
 
-  void subtract_tilt(std::int64_t u, double* g) const {
-    for (std::int64_t f = 0; t_.tilt && f < penalty_.size(u); ++f) {
-      const double* tilt = t_.tilt + std::int64_t{penalty_.features(u)[f]} * outputs_;
+  void subtract_tilt(int64_t u, double* g) const {
+    for (int64_t f = 0; t_.tilt && f < penalty_.size(u); ++f) {
+      const double* tilt = t_.tilt + int64_t{penalty_.features(u)[f]} * outputs_;
       for (int k = 0; k < outputs_; ++k) g[f * width_ + k] -= penalty_.alpha * tilt[k];
     }
   }
 
-  /// alpha <tilt, w> of the unit.
-  double tilted(std::int64_t u, const double* w) const {
+  /// alpha <tilt, w> of the group.
+  double tilted(int64_t u, const double* w) const {
     double total = 0.0;
-    for (std::int64_t f = 0; t_.tilt && f < penalty_.size(u); ++f) {
-      const double* tilt = t_.tilt + std::int64_t{penalty_.features(u)[f]} * outputs_;
+    for (int64_t f = 0; t_.tilt && f < penalty_.size(u); ++f) {
+      const double* tilt = t_.tilt + int64_t{penalty_.features(u)[f]} * outputs_;
       for (int k = 0; k < outputs_; ++k) total += tilt[k] * w[f * width_ + k];
     }
     return penalty_.alpha * total;
@@ -122,13 +122,13 @@ class UnitPrices {
       return std::min(norm > 0.0 ? 1.0 / norm : best, best);
     }
     if (norm <= 1.0) return 1.0;
-    std::vector<std::int64_t> over;
-    for (std::int64_t u = 0; u < penalty_.units(); ++u) {
+    std::vector<int64_t> over;
+    for (int64_t u = 0; u < penalty_.count(); ++u) {
       if (norms[at(u)] > 1.0) over.push_back(u);
     }
     std::vector<double> g(at(penalty_.widest() * width_));
     const auto feasible = [&](double c) {
-      for (const std::int64_t u : over) {
+      for (const int64_t u : over) {
         gradient(u, g.data());
         for (double& x : g) x *= c;
         subtract_tilt(u, g.data());
@@ -150,20 +150,19 @@ class UnitPrices {
     return gain - c * c * rows_.dual_square();
   }
 
-  void load(std::int64_t u, const double* from, double* to) const {
-    for (std::int64_t f = 0; f < penalty_.size(u); ++f) {
-      std::copy_n(from + std::int64_t{penalty_.features(u)[f]} * outputs_, outputs_,
-                  to + f * width_);
+  void load(int64_t u, const double* from, double* to) const {
+    for (int64_t f = 0; f < penalty_.size(u); ++f) {
+      std::copy_n(from + int64_t{penalty_.features(u)[f]} * outputs_, outputs_, to + f * width_);
     }
   }
 
   const SmoothProblem& t_;
   const SmoothPoint& point_;
-  UnitPenalty& penalty_;
+  GroupPenalty& penalty_;
   SmoothRows& rows_;
   const ColumnSource& columns_;
   Monitor& monitor_;
-  std::int64_t d_;
+  int64_t d_;
   int outputs_, width_;
   std::vector<double> G_;
   bool by_columns_ = false;  // whether the columns were walked instead of filling G_

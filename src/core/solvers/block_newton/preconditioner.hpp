@@ -1,4 +1,4 @@
-// Preconditioners of the conjugate gradients in block_newton_step.hpp.
+// Preconditioners of the conjugate gradients in newton_step.hpp.
 //
 // The diagonal costs nothing. Where many samples share few active features, correlated features
 // make it poor: then the Gram matrix of these features, weighted with the samples' curvature, is
@@ -20,9 +20,10 @@
 #include <vector>
 
 #include "linalg/blas.hpp"
-#include "loss/smooth_state.hpp"
-#include "penalty/block_newton_penalty.hpp"
-#include "solvers/block_newton/block_newton_hessian.hpp"
+#include "loss/smooth_rows.hpp"
+#include "penalty/group_penalty.hpp"
+#include "solvers/block_newton/hessian.hpp"
+#include "solvers/block_newton/settings.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {
@@ -30,9 +31,9 @@ namespace sparsvm {
 /// A Newton system on the active manifold: features by outputs, padded to `width`, the intercept
 /// last. `diagonal` is that of the loss, `straight` that of the penalty.
 struct SmoothNewtonSystem {
-  const std::vector<std::int64_t>& units;
-  const std::vector<std::int64_t>& starts;  // first row of each unit
-  const std::vector<std::int32_t>& features;
+  const std::vector<int64_t>& groups;
+  const std::vector<int64_t>& starts;  // first row of each group
+  const std::vector<int32_t>& features;
   bool intercept;
   const ActiveRows& X;
   const std::vector<double>& w;
@@ -40,14 +41,12 @@ struct SmoothNewtonSystem {
   const std::vector<double>& diagonal;
   const std::vector<double>& straight;
 
-  std::int64_t rows() const {
-    return static_cast<std::int64_t>(features.size()) + (intercept ? 1 : 0);
-  }
+  int64_t rows() const { return static_cast<int64_t>(features.size()) + (intercept ? 1 : 0); }
 };
 
 class NewtonPreconditioner {
  public:
-  NewtonPreconditioner(const SmoothRows& rows, UnitPenalty& penalty, Monitor& monitor)
+  NewtonPreconditioner(const SmoothRows& rows, GroupPenalty& penalty, Monitor& monitor)
       : rows_(rows), penalty_(penalty), monitor_(monitor), width_(rows.width),
         outputs_(rows.outputs),
         separate_(outputs_ == 1 || rows.loss() == LossKind::ovr_squared_hinge),
@@ -60,7 +59,7 @@ class NewtonPreconditioner {
     inverse_.assign(system.w.size(), 0.0);
     for (std::size_t e = 0; e < inverse_.size(); ++e) {
       const double below = system.diagonal[e] + system.straight[e];
-      if (system.mark[e] == UnitPenalty::loose && below > 0.0) inverse_[e] = 1.0 / below;
+      if (system.mark[e] == GroupPenalty::loose && below > 0.0) inverse_[e] = 1.0 / below;
     }
     const double cost = cost_of_gram();
     if (spent_ >= cost) build();
@@ -80,35 +79,28 @@ class NewtonPreconditioner {
     for (const Factor& factor : factors_) solve(factor, *input, z);
     if (shifts_) add_shifts(z);
     if (!penalty_.ties()) return;
-    for (std::size_t k = 0; k < system_->units.size(); ++k) {
+    for (std::size_t k = 0; k < system_->groups.size(); ++k) {
       const std::size_t o = at(system_->starts[k] * width_);
-      penalty_.precondition_ties(system_->units[k], &system_->w[o], &system_->mark[o],
+      penalty_.precondition_ties(system_->groups[k], &system_->w[o], &system_->mark[o],
                                  &system_->diagonal[o], &r[o], &z[o]);
     }
   }
 
  private:
-  // A product touches an entry of the data for each of the outputs, eight at a time; in that time a
-  // matrix product does this many operations.
-  static constexpr double kOperations = 10.0;
-  // Samples to a feature. With fewer the matrix is all but singular, and what it calls flat sends the
-  // steps from kink to kink: l1 on 100 x 10000 spectra stalled so.
-  static constexpr std::size_t kSamples = 2;
-  static constexpr std::int64_t kBatch = 128;     // samples multiplied at once
-  static constexpr std::size_t kSmall = 1 << 20;  // matrix entries that are always affordable
-  static constexpr std::int32_t kIntercept = -1;
+  using Settings = BlockNewtonSettings;
+  static constexpr int32_t kIntercept = -1;  // in the place of a feature's number
 
   struct Factor {
-    int first, count;                // outputs it serves
-    std::vector<std::int64_t> rows;  // of the system
+    int first, count;           // outputs it serves
+    std::vector<int64_t> rows;  // of the system
     std::vector<double> cholesky;
   };
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
   int matrices() const { return separate_ ? outputs_ : 1; }
 
-  float weight(std::int64_t i, int matrix) const {
+  float weight(int64_t i, int matrix) const {
     const float* c = rows_.C.data() + i * rows_.stride;
     if (separate_) return c[matrix];
     float sum = 0.0F;
@@ -122,16 +114,16 @@ class NewtonPreconditioner {
   double cost_of_gram() const {
     const auto m = static_cast<double>(system_->rows());
     const auto entries = static_cast<double>(system_->X.features.size());
-    const double room = std::max(static_cast<double>(kSmall), entries);
+    const double room = std::max(static_cast<double>(Settings::kSmall), entries);
     if (m * m * matrices() > room || entries == 0.0 || !usable_)
       return std::numeric_limits<double>::infinity();
     double samples = 0.0;
     for (int k = 0; k < (separate_ ? outputs_ : 0); ++k) {
-      for (const std::int32_t i : rows_.active) samples += weight(i, k) > 0.0F;
+      for (const int32_t i : rows_.active) samples += weight(i, k) > 0.0F;
     }
     if (!separate_) samples = static_cast<double>(rows_.active.size());
     const double share = static_cast<double>(rows_.active.size()) / static_cast<double>(rows_.n);
-    const double product = kOperations * entries * share * std::max(rows_.stride, 8);
+    const double product = Settings::kOperations * entries * share * std::max(rows_.stride, 8);
     return (samples * m * m + matrices() * m * m * m / 3.0) / std::max(product, 1.0);
   }
 
@@ -142,12 +134,12 @@ class NewtonPreconditioner {
     const std::size_t m = built_.size();
     gram_.assign(at(matrices()), {});
     samples_.clear();
-    std::vector<double> batch(m * at(kBatch));
+    std::vector<double> batch(m * at(Settings::kBatch));
     for (int k = 0; k < matrices(); ++k) {
       gram_[at(k)].assign(m * m, 0.0);
       samples_.push_back(0);
-      std::int64_t filled = 0;
-      for (const std::int32_t i : rows_.active) {
+      int64_t filled = 0;
+      for (const int32_t i : rows_.active) {
         const float c = weight(i, k);
         if (!(c > 0.0F)) continue;
         ++samples_.back();
@@ -155,30 +147,30 @@ class NewtonPreconditioner {
         double* row = batch.data() + at(filled) * m;
         std::fill(row, row + m, 0.0);
         const ActiveRows& X = system_->X;
-        for (std::int64_t e = X.starts[at(i)]; e < X.starts[at(i) + 1]; ++e) {
+        for (int64_t e = X.starts[at(i)]; e < X.starts[at(i) + 1]; ++e) {
           row[X.features[at(e)]] = root * static_cast<double>(X.values[at(e)]);
         }
         if (system_->intercept) row[m - 1] = root;
-        if (++filled == kBatch) multiply(batch, filled, gram_[at(k)]), filled = 0;
+        if (++filled == Settings::kBatch) multiply(batch, filled, gram_[at(k)]), filled = 0;
       }
       multiply(batch, filled, gram_[at(k)]);
     }
   }
 
-  void multiply(const std::vector<double>& batch, std::int64_t count, std::vector<double>& gram) {
+  void multiply(const std::vector<double>& batch, int64_t count, std::vector<double>& gram) {
     monitor_.poll();
     const int m = static_cast<int>(built_.size());
     syrk('L', 'N', m, static_cast<int>(count), 1.0, batch.data(), m, 1.0, gram.data(), m);
   }
 
   /// For each row of the system its place in the Gram matrices, or -1.
-  std::vector<std::int64_t> places() const {
-    std::vector<std::int64_t> found(at(system_->rows()), -1);
+  std::vector<int64_t> places() const {
+    std::vector<int64_t> found(at(system_->rows()), -1);
     const auto row_of = [&](std::size_t f) {
       return f < system_->features.size() ? system_->features[f] : kIntercept;
     };
-    std::unordered_map<std::int32_t, std::int64_t> place;
-    for (std::size_t f = 0; f < built_.size(); ++f) place[built_[f]] = static_cast<std::int64_t>(f);
+    std::unordered_map<int32_t, int64_t> place;
+    for (std::size_t f = 0; f < built_.size(); ++f) place[built_[f]] = static_cast<int64_t>(f);
     for (std::size_t f = 0; f < found.size(); ++f) {
       if (const auto known = place.find(row_of(f)); known != place.end()) found[f] = known->second;
     }
@@ -188,21 +180,21 @@ class NewtonPreconditioner {
   void factorise() {
     factors_.clear();
     if (built_.empty()) return;
-    const std::vector<std::int64_t> place = places();
+    const std::vector<int64_t> place = places();
     for (int k = 0; k < (shifts_ ? 1 : outputs_); ++k) {
       Factor factor{k, shifts_ ? outputs_ : 1, {}, {}};
-      for (std::int64_t f = 0; f < system_->rows(); ++f) {
-        if (place[at(f)] >= 0 && system_->mark[at(f * width_ + k)] == UnitPenalty::loose)
+      for (int64_t f = 0; f < system_->rows(); ++f) {
+        if (place[at(f)] >= 0 && system_->mark[at(f * width_ + k)] == GroupPenalty::loose)
           factor.rows.push_back(f);
       }
       const std::size_t matrix = at(separate_ ? k : 0);
-      if (samples_[matrix] < kSamples * factor.rows.size()) continue;
+      if (samples_[matrix] < Settings::kSamples * factor.rows.size()) continue;
       if (!factor.rows.empty() && factorise(gram_[matrix], place, factor))
         factors_.push_back(std::move(factor));
     }
   }
 
-  bool factorise(const std::vector<double>& gram, const std::vector<std::int64_t>& place,
+  bool factorise(const std::vector<double>& gram, const std::vector<int64_t>& place,
                  Factor& factor) const {
     const std::size_t m = factor.rows.size(), M = built_.size();
     for (double ridge = 1e-12; ridge < 1e-2; ridge *= 1e3) {
@@ -248,7 +240,7 @@ class NewtonPreconditioner {
   void centre(const std::vector<double>& r) {
     centred_.assign(r.size(), 0.0);
     shift_.resize(at(system_->rows()));
-    for (std::int64_t f = 0; f < system_->rows(); ++f) {
+    for (int64_t f = 0; f < system_->rows(); ++f) {
       const double* row = r.data() + f * width_;
       const double level = shift_[at(f)] = mean(row);
       for (int k = 0; k < outputs_; ++k) centred_[at(f * width_ + k)] = row[k] - level;
@@ -256,7 +248,7 @@ class NewtonPreconditioner {
   }
 
   void add_shifts(std::vector<double>& z) const {
-    for (std::int64_t f = 0; f < system_->rows(); ++f) {
+    for (int64_t f = 0; f < system_->rows(); ++f) {
       double* row = z.data() + f * width_;
       const double bend = system_->straight[at(f * width_)];
       const double move = (bend > 0.0 ? shift_[at(f)] / bend : 0.0) - mean(row);
@@ -265,13 +257,13 @@ class NewtonPreconditioner {
   }
 
   const SmoothRows& rows_;
-  UnitPenalty& penalty_;
+  GroupPenalty& penalty_;
   Monitor& monitor_;
   int width_, outputs_;
   bool separate_, shifts_, usable_;
   const SmoothNewtonSystem* system_ = nullptr;
   std::vector<double> inverse_, centred_, shift_, work_;
-  std::vector<std::int32_t> built_;
+  std::vector<int32_t> built_;
   std::vector<std::vector<double>> gram_;
   std::vector<std::size_t> samples_;  // behind each of them
   std::vector<Factor> factors_;
