@@ -11,40 +11,47 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 SANITIZED := build/sanitize
+# What pyproject.toml requires of a build, and what scikit-build-core would fetch besides.
+BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja
 
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp')
 
 .PHONY: demo test test-all sanitize lint format clean check-tools
 
-demo: $(VENV)/.demo-installed
+demo: $(VENV)/.installed
 	$(BIN)/python -m sparsvm.demo
 
-test: $(VENV)/.installed
+test: $(VENV)/.test-installed
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
 
-test-all: $(VENV)/.installed
+test-all: $(VENV)/.test-installed
 	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough tests
 
-lint: $(VENV)/.installed
+lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-format: $(VENV)/.installed
+format: $(VENV)/.test-installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	find src/core -name "*.[hc]pp" | xargs $(BIN)/clang-format -i
 
-$(VENV)/.installed: $(SOURCES) | check-tools
+# The package is built once, with tools that stay where they are: without build isolation CMake finds
+# its last build in build/ and compiles only what has changed. Further extras need no build.
+$(VENV)/.tools: | check-tools
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q ".[test,dev]"
+	$(BIN)/pip install -q $(BUILD_TOOLS)
 	@touch $@
 
-$(VENV)/.demo-installed: $(SOURCES) | check-tools
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q ".[all]"
+$(VENV)/.installed: $(SOURCES) $(VENV)/.tools
+	$(BIN)/pip install -q --no-build-isolation ".[all]"
+	@touch $@
+
+$(VENV)/.test-installed: $(VENV)/.installed
+	$(BIN)/pip install -q "sparsvm[test,dev]"
 	@touch $@
 
 # The sanitizers' run-time libraries come before Python itself, and the C++ library with them, since
@@ -63,8 +70,8 @@ $(SANITIZED)/venv/.installed: $(SOURCES) | check-tools
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
-	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV) build dist demo*.png .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	find src tests benchmarks experiments -name __pycache__ -prune -exec rm -rf {} +
 
 # Says in one sentence what is not there, instead of a long error from a tool that needs it.
 check-tools:

@@ -47,8 +47,7 @@ void check_samples(const Design& design, const Integers& y, const Vector& mass, 
   check_numbers("y", y, K);
   check_values("mass", mass, positive, "positive and finite");
   if (!(alpha > 0.0) || !std::isfinite(alpha)) {
-    throw std::invalid_argument("alpha = " + shown(alpha) +
-                                " must be positive and finite.");
+    throw std::invalid_argument("alpha = " + shown(alpha) + " must be positive and finite.");
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "design/row_tiles.hpp"
+#include "linalg/row_tiles.hpp"
 
 namespace sparsvm {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "design/row_tiles.hpp"
+#include "linalg/row_tiles.hpp"
 
 namespace sparsvm::feature_rows {
 

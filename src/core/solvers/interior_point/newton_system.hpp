@@ -258,8 +258,7 @@ class NewtonSystem {
 
   // B_k with X D_k X' = B_k B_k': the coordinates of class k times the roots of the diagonal, then
   // the rank-one parts of its own groups.
-  void scaled_columns(const ConeBlocks& blocks, const double* Xw, int k,
-                      std::vector<double>& B) {
+  void scaled_columns(const ConeBlocks& blocks, const double* Xw, int k, std::vector<double>& B) {
     list_scaled_columns(blocks, k);
     B.resize(static_cast<std::size_t>(sums_.count()) * n_);
     form_column_sums(sums_, Xw, n_, B.data());

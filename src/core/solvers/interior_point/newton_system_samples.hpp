@@ -7,8 +7,7 @@
 
 namespace sparsvm {
 
-inline void NewtonSystem::form_gram(const ConeBlocks& blocks, const double* Xw, int k,
-                                    double* M) {
+inline void NewtonSystem::form_gram(const ConeBlocks& blocks, const double* Xw, int k, double* M) {
   scaled_columns(blocks, Xw, k, scaled_);
   const std::size_t columns = scaled_.size() / n_;
   if (gram_.empty())

@@ -1,0 +1,56 @@
+"""The C++ files include each other without cycles, and only from rooms below their own."""
+
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+CORE = Path(__file__).parents[2] / "src" / "core"
+# From the bottom to the top; the solvers know nothing of each other.
+ROOMS = ("support", "linalg", "prox", "design", "penalty", "loss", "problem", "solvers", "bind")
+FILES = sorted(path.relative_to(CORE).as_posix() for path in CORE.rglob("*.[hc]pp"))
+
+
+# Rooms whose headers are still being made source files.
+UNFINISHED = ("solvers/interior_point/",)
+
+
+def included(name):
+    text = (CORE / name).read_text(encoding="utf-8")
+    return re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, flags=re.MULTILINE)
+
+
+def room(name):
+    first, *rest = name.split("/")
+    return f"{first}/{rest[0]}" if first == "solvers" else first
+
+
+def level(name):
+    return ROOMS.index(name.split("/")[0])
+
+
+pytestmark = pytest.mark.skipif(not FILES, reason="the C++ sources are not beside the tests")
+
+
+def test_every_include_is_a_file_named_from_the_root():
+    missing = {(name, other) for name in FILES for other in included(name) if other not in FILES}
+    assert missing == set()
+
+
+def test_no_includes_go_round_in_a_circle():
+    try:
+        finished = [name for name in FILES if not name.startswith(UNFINISHED)]
+        tuple(TopologicalSorter({name: included(name) for name in finished}).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_a_room_includes_only_rooms_below_it():
+    upwards = {
+        (name, other)
+        for name in FILES
+        for other in included(name)
+        if room(other) != room(name) and level(other) >= level(name)
+    }
+    assert upwards == set()
