@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from sparsvm.solvers.papers.fbpd import FBPD, _look
+from sparsvm.solvers.papers.fbpd import FBPD, _certify
 from sparsvm.solvers.run.incumbent import Incumbent
 
 # tau / sigma in the scaling of the paper, whose objective is penalty + lambda * sum of hinges.
@@ -55,7 +55,7 @@ class FbpdRun:
 
     def look(self):
         """Certify the iterate and the mean of the iterates."""
-        _look(self.watch, self.done, self.method, means=True)
+        _certify(self.watch, self.done, self.method, means=True)
 
     def advance(self, until, tol):
         """Iterate until ``seconds`` passes ``until`` or the certificate meets ``tol``."""

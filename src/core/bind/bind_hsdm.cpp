@@ -1,5 +1,4 @@
-// Python drives the method in chunks: it asks for some iterations, looks at the iterate, asks
-// again.
+// Python drives the method in chunks: it asks for some iterations, reads the iterate, asks again.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -26,13 +25,7 @@ class HsdmRun {
     check_countable(n_ * classes, "class scores");
     check_size("y has", length(y), "the number of samples is", n_);
     check_size("weight has", length(weight), "the number of samples is", n_);
-    for (int64_t i = 0; i < n_; ++i) {
-      if (y.data()[i] < 0 || y.data()[i] >= classes) {
-        throw std::invalid_argument("y[" + std::to_string(i) + "] is " +
-                                    std::to_string(y.data()[i]) + ", outside the " +
-                                    std::to_string(classes) + " classes.");
-      }
-    }
+    check_numbers("y", y, classes);
     const HsdmOptions options{gamma, relaxation, step, decay, radius};
     load_blas();
     Monitor monitor{nb::none()};

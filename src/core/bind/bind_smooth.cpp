@@ -1,5 +1,5 @@
 // The reference solvers of smooth losses. Python drives each in chunks: it asks for some
-// iterations, looks at the iterate, asks again.
+// iterations, certifies the iterate, asks again.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>

@@ -16,9 +16,9 @@ from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.auto import resolve
-from sparsvm.solvers.papers.fbpd import check_options
+from sparsvm.solvers.papers.fbpd import WINDOW, check_options
 from sparsvm.solvers.run.native import hinge_problem
-from sparsvm.solvers.run.options import iteration_limit
+from sparsvm.solvers.run.options import iteration_limit, until_certificate
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 
@@ -87,11 +87,10 @@ class _FBPDBudget(Parameterised):
         by_gap = self.stopping == "gap"
         done, window, settled = 0, 0, False
         while done < limit and not settled and not (by_gap and incumbent.proved()):
-            if done > 2 * window:
-                # Means over the last half to two thirds forget a bad beginning.
+            if done > WINDOW * window:
                 window = done
                 run.forget()
-            wait = min(max(self.check_every, done // 8), limit - done)
+            wait = until_certificate(self.check_every, done, limit)
             done += run.run(wait, -1.0 if by_gap else control.tol)
             settled = run.settled
             if by_gap or settled or done >= limit:

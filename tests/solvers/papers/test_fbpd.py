@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, load_wine
 
 import problems
-from reference import fbpd as twin
+from reference import fbpd as algorithm_1
 from reference import oracles, prox
 from sparsvm import _core
 from sparsvm.data.design import make_design
@@ -54,11 +54,11 @@ def hinge_problem(X, y, penalty, alpha=0.05):
 def follow(problem, iterations, method=None, solver=None):
     """Compare the native iterates, from those of ``method`` on, with the reference, one by one."""
     X = oracles.dense(problem)
-    x = twin.start(problem) if method is None else twin.Iterate(*method.last())
+    x = algorithm_1.start(problem) if method is None else algorithm_1.Iterate(*method.last())
     method = method or (solver or FBPD())._method(problem)
     tau, sigma = method.steps
     for _ in range(iterations):
-        x = twin.step(problem, X, x, tau, sigma)
+        x = algorithm_1.step(problem, X, x, tau, sigma)
         assert method.run(1) == 1
         W, b, Y = method.last()
         size = max(np.abs(x.W).max(), np.abs(x.b).max(), tau * np.abs(X).max())
@@ -222,7 +222,7 @@ def papers_norm(problem):
     columns = []
     for e in np.eye((problem.d + 1) * m):
         W, b = e[: problem.d * m].reshape(problem.d, m), e[problem.d * m :]
-        columns.append(twin.differences(problem, X, W, b).ravel())
+        columns.append(algorithm_1.differences(problem, X, W, b).ravel())
     return np.linalg.norm(np.array(columns), 2)
 
 
@@ -263,8 +263,8 @@ def test_algorithm_1_is_reproduced_with_the_papers_lambda_and_steps(classes):
         u[np.arange(n), y] -= u.sum(axis=1)
         return wide.T @ u
 
-    units = np.eye(5 * classes).reshape(-1, 5, classes)
-    norm = np.linalg.norm(np.array([T(e).ravel() for e in units]), 2)
+    basis = np.eye(5 * classes).reshape(-1, 5, classes)
+    norm = np.linalg.norm(np.array([T(e).ravel() for e in basis]), 2)
     tau, sigma = 0.5 / norm, 2.0 / norm
     doubled = 2 if classes == 2 else 1
     method = FBPD(tau=tau * doubled / problem.alpha, sigma=sigma * problem.alpha)._method(problem)
@@ -378,10 +378,10 @@ def test_the_papers_rule_stops_at_the_first_small_change():
     tol = 1e-3
     solution = FBPD(stopping="change").solve(problem, None, Control(tol=tol, max_iter=10_000))
     X, (tau, sigma) = oracles.dense(problem), FBPD()._method(problem).steps
-    x, n_iter, change = twin.start(problem), 0, np.inf
+    x, n_iter, change = algorithm_1.start(problem), 0, np.inf
     while not change <= tol:
-        last, x = x, twin.step(problem, X, x, tau, sigma)
-        n_iter, change = n_iter + 1, twin.change(last, x)
+        last, x = x, algorithm_1.step(problem, X, x, tau, sigma)
+        n_iter, change = n_iter + 1, algorithm_1.change(last, x)
     assert solution.n_iter == n_iter
     np.testing.assert_allclose(solution.coef, x.W.T, rtol=1e-6, atol=1e-9)
     assert solution.status == ("optimal" if solution.relative_gap <= tol else "stalled")

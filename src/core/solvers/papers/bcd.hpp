@@ -38,6 +38,16 @@ struct BcdOptions {
   std::uint64_t seed;
 };
 
+struct BcdSettings {
+  // Blocks that were left out come back once the violations of the others are down to this share.
+  double unshrink_at = 0.1;
+  // Of a step, after which it is below rounding.
+  int most_halvings = 60;
+  // Of a sum of losses: a decrease below it is nothing but rounding.
+  double rounding = 4e-16;
+};
+inline constexpr BcdSettings kBcd;
+
 class Bcd {
  public:
   Bcd(const SmoothProblem& problem, PenaltyProx prox, const BcdOptions& options)
@@ -45,7 +55,7 @@ class Bcd {
         columns_(*problem.design), W_(size(problem.d() * K_)), target_(size(problem.d() * K_)),
         b_(size(K_)), S_(size(problem.n() * K_)), gb_(size(K_)), row_(size(2 * K_)),
         stamp_(size(problem.n()), -1), random_(options.seed) {
-    std::vector<std::int32_t> all(size(problem.d()));
+    std::vector<int32_t> all(size(problem.d()));
     std::iota(all.begin(), all.end(), 0);
     columns_.require(all);
     parts_ = prox_.parts();
@@ -84,7 +94,7 @@ class Bcd {
         settled_ = true;
         return done;
       }
-      if (converged || (!complete && largest_ <= 0.1 * before_shrinking_)) unshrink();
+      if (converged || (!complete && largest_ <= kBcd.unshrink_at * before_shrinking_)) unshrink();
     }
     return count;
   }
@@ -225,10 +235,10 @@ class Bcd {
     const double old = touched_loss();
     double a = 1.0;
     add(a);
-    for (int tries = 0; tries < 60; ++tries) {
+    for (int tries = 0; tries < kBcd.most_halvings; ++tries) {
       const double now = problem_.alpha * prox_.value(W_.data(), part, part + 1);
       const double decrease = touched_loss() - tilted(a) - old + now - before;
-      if (decrease <= options_.sigma * a * wanted + 4e-16 * old) return;
+      if (decrease <= options_.sigma * a * wanted + kBcd.rounding * old) return;
       const double shorter = options_.omega * a;
       add(shorter - a);
       a = shorter;
@@ -254,7 +264,8 @@ class Bcd {
     for (const double v : gb_) square += v * v;
     note(std::sqrt(square));
     double a = 0.0;
-    for (double next = 1.0, tries = 0; tries < 60; ++tries, next *= options_.omega) {
+    for (double next = 1.0, tries = 0; tries < kBcd.most_halvings;
+         ++tries, next *= options_.omega) {
       double loss = 0.0;
       for (int64_t i = 0; i < n; ++i) {
         for (int64_t k = 0; k < K_; ++k) S_[i * K_ + k] -= (next - a) * gb_[k] / L;
@@ -263,7 +274,8 @@ class Bcd {
       }
       a = next;
       // Along δ = −g/L the slope is −‖g‖²/L.
-      if (!options_.line_search || loss - old <= -options_.sigma * a * square / L + 4e-16 * old)
+      if (!options_.line_search ||
+          loss - old <= -options_.sigma * a * square / L + kBcd.rounding * old)
         break;
     }
     for (int64_t k = 0; k < K_; ++k) b_[k] -= a * gb_[k] / L;
@@ -285,7 +297,7 @@ class Bcd {
     ++mark_;
     for (const int64_t j : members_) {
       each(j, [&](int64_t i, double) {
-        if (stamp_[i] != mark_) stamp_[i] = mark_, rows_.push_back(static_cast<std::int32_t>(i));
+        if (stamp_[i] != mark_) stamp_[i] = mark_, rows_.push_back(static_cast<int32_t>(i));
       });
     }
   }
@@ -336,7 +348,7 @@ class Bcd {
     if (members_.size() == 1) {
       each(members_[0], [&](int64_t i, double) { at(i); });
     } else {
-      for (const std::int32_t i : rows_) at(i);
+      for (const int32_t i : rows_) at(i);
     }
     return total;
   }
@@ -364,7 +376,7 @@ class Bcd {
 
   template <typename Visit>
   void each(int64_t j, Visit visit) const {
-    const ColumnView column = columns_[static_cast<std::int32_t>(j)];
+    const ColumnView column = columns_[static_cast<int32_t>(j)];
     if (column.single) {
       const auto* x = static_cast<const float*>(column.values);
       for (int64_t e = 0; e < column.count; ++e) visit(column.rows[e], static_cast<double>(x[e]));
@@ -382,7 +394,7 @@ class Bcd {
   std::vector<double> W_, target_, b_, S_, gb_, row_, constants_;
   std::vector<double> G_, h_, delta_;  // of the present block, members x outputs
   std::vector<int64_t> members_, active_, kept_, dropped_, stamp_;
-  std::vector<std::int32_t> rows_;  // samples that a block of several features touches
+  std::vector<int32_t> rows_;  // samples that a block of several features touches
   double sum_ = 0.0, largest_ = 0.0, first_ = 0.0, margin_ = HUGE_VAL, before_shrinking_ = 0.0;
   bool settled_ = false;
   RandomBits random_;

@@ -151,7 +151,7 @@ class Fobos {
   int64_t K_, steps_ = 0;
   int64_t passes_ = 0, forgotten_ = 0;  // in the window of means, and before it
   std::vector<double> W_, b_, score_, slope_, waited_, flows_;
-  std::vector<std::int32_t> features_;
+  std::vector<int32_t> features_;
   std::unique_ptr<SampleRows<float>> singles_;
   std::unique_ptr<SampleRows<double>> doubles_;
   double factor_ = 1.0, due_ = 0.0;

@@ -35,18 +35,16 @@ struct HsdmOptions {
 
 class Hsdm {
  public:
-  using int64 = std::int64_t;
-
   /// x: n x r samples, row-major; y: class numbers; weight: n factors of the hinge; all are copied.
   template <typename Poll>
-  Hsdm(const double* x, int64 n, int64 r, const std::int32_t* y, const double* weight,
-       int64 classes, const HsdmOptions& options, Poll poll)
+  Hsdm(const double* x, int64_t n, int64_t r, const int32_t* y, const double* weight,
+       int64_t classes, const HsdmOptions& options, Poll poll)
       : n_(n), r_(r), m_(r + 1), K_(classes), options_(options), x_(size(n * m_)), y_(y, y + n),
         weight_(weight, weight + n), p_(size(K_ * m_)), u_(size(n * K_)), t_(0.0),
         omega_(size(pair_count() * r)), hat_(size(K_ * m_)), moved_(size(K_ * m_)),
         q_(size(K_ * m_)), c_(size(m_)), a_(size(m_)), scores_(size(n * K_)), shift_(size(n * K_)) {
     double longest = 0.0;
-    for (int64 i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
       std::copy(x + i * r, x + (i + 1) * r, &x_[size(i * m_)]);
       x_[size(i * m_ + r)] = 1.0;
       longest = std::max(longest, norm2(x + i * r, r));
@@ -62,8 +60,8 @@ class Hsdm {
 
   /// `count` iterations; `poll` is called after each.
   template <typename Poll>
-  void run(int64 count, Poll poll) {
-    for (int64 done = 0; done < count; ++done) {
+  void run(int64_t count, Poll poll) {
+    for (int64_t done = 0; done < count; ++done) {
       ++iteration_;
       project_null_space();
       project_links();
@@ -75,7 +73,7 @@ class Hsdm {
     }
   }
 
-  int64 iteration() const { return iteration_; }
+  int64_t iteration() const { return iteration_; }
   const std::vector<double>& point() const { return p_; }  // K x (r + 1)
   double t() const { return t_; }
   /// The distance between the last two (p, u), over the relaxation and the length of the last.
@@ -87,10 +85,10 @@ class Hsdm {
   void dual(double* out) {
     project_null_space();
     scores_of(hat_, shift_);
-    for (int64 i = 0; i < n_; ++i) {
+    for (int64_t i = 0; i < n_; ++i) {
       const double* s = &shift_[size(i * K_)];
       const double own = s[y_[size(i)]];
-      for (int64 k = 0; k < K_; ++k) {
+      for (int64_t k = 0; k < K_; ++k) {
         out[i * K_ + k] =
             2.0 * (s[k] - own) - u_[size(i * K_ + k)] + (k != y_[size(i)] ? 1.0 : 0.0);
       }
@@ -99,34 +97,34 @@ class Hsdm {
   }
 
  private:
-  static std::size_t size(int64 count) { return static_cast<std::size_t>(count); }
-  int64 pair_count() const { return K_ * (K_ - 1) / 2; }
+  static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
+  int64_t pair_count() const { return K_ * (K_ - 1) / 2; }
 
   template <typename Poll>
   void factor(Poll poll) {
     const int m = static_cast<int>(m_);
-    const int64 square = m_ * m_;
+    const int64_t square = m_ * m_;
     std::vector<double> gram(size(square), 0.0);
     inverse_.assign(size(K_ * square), 0.0);
     std::vector<double> members;
-    for (int64 k = 0; k < K_; ++k) {
+    for (int64_t k = 0; k < K_; ++k) {
       members.clear();
-      for (int64 i = 0; i < n_; ++i) {
+      for (int64_t i = 0; i < n_; ++i) {
         if (y_[size(i)] != k) continue;
         members.insert(members.end(), &x_[size(i * m_)], &x_[size(i * m_)] + m_);
       }
-      const int count = static_cast<int>(static_cast<int64>(members.size()) / m_);
+      const int count = static_cast<int>(static_cast<int64_t>(members.size()) / m_);
       syrk('L', 'N', m, count, 1.0, members.data(), m, 0.0, &inverse_[size(k * square)], m);
-      for (int64 e = 0; e < square; ++e) gram[size(e)] += inverse_[size(k * square + e)];
+      for (int64_t e = 0; e < square; ++e) gram[size(e)] += inverse_[size(k * square + e)];
       poll();
     }
     coupling_.assign(size(square), 0.0);
-    for (int64 k = 0; k < K_; ++k) {
+    for (int64_t k = 0; k < K_; ++k) {
       double* D = &inverse_[size(k * square)];
-      for (int64 e = 0; e < square; ++e) D[e] = gram[size(e)] + static_cast<double>(K_) * D[e];
-      for (int64 j = 0; j < m_; ++j) D[j * m_ + j] += 1.0;
+      for (int64_t e = 0; e < square; ++e) D[e] = gram[size(e)] + static_cast<double>(K_) * D[e];
+      for (int64_t j = 0; j < m_; ++j) D[j * m_ + j] += 1.0;
       invert(D, m);
-      for (int64 e = 0; e < square; ++e) coupling_[size(e)] += D[e];
+      for (int64_t e = 0; e < square; ++e) coupling_[size(e)] += D[e];
       poll();
     }
     check(potrf('L', m, coupling_.data(), m));
@@ -137,23 +135,23 @@ class Hsdm {
   template <typename Poll>
   void factor_links(Poll poll) {
     const int m = static_cast<int>(m_), r = static_cast<int>(r_);
-    const int64 square = m_ * m_;
+    const int64_t square = m_ * m_;
     links_.assign(size(pair_count() * r_ * r_), 0.0);
     std::vector<double> difference(size(square)), solved(size(square)), product(size(square));
-    int64 pair = 0;
-    for (int64 a = 0; a < K_; ++a) {
-      for (int64 b = a + 1; b < K_; ++b, ++pair) {
+    int64_t pair = 0;
+    for (int64_t a = 0; a < K_; ++a) {
+      for (int64_t b = a + 1; b < K_; ++b, ++pair) {
         const double* Da = &inverse_[size(a * square)];
         const double* Db = &inverse_[size(b * square)];
-        for (int64 e = 0; e < square; ++e) difference[size(e)] = Da[e] - Db[e];
+        for (int64_t e = 0; e < square; ++e) difference[size(e)] = Da[e] - Db[e];
         solved = difference;
         check(potrs('L', m, m, coupling_.data(), m, solved.data(), m));
         gemm('N', 'N', m, m, m, 1.0, difference.data(), m, solved.data(), m, 0.0, product.data(),
              m);
         double* link = &links_[size(pair * r_ * r_)];
-        for (int64 j = 0; j < r_; ++j) {
-          for (int64 i = 0; i < r_; ++i) {
-            const int64 e = j * m_ + i;
+        for (int64_t j = 0; j < r_; ++j) {
+          for (int64_t i = 0; i < r_; ++i) {
+            const int64_t e = j * m_ + i;
             link[j * r_ + i] = Da[e] + Db[e] - product[size(e)] + (i == j ? 1.0 : 0.0);
           }
         }
@@ -190,17 +188,17 @@ class Hsdm {
   void solve(std::vector<double>& q, std::vector<double>& hat) {
     const int m = static_cast<int>(m_);
     std::fill(a_.begin(), a_.end(), 0.0);
-    for (int64 k = 0; k < K_; ++k) {
-      for (int64 j = 0; j < m_; ++j) a_[size(j)] += q[size(k * m_ + j)] / static_cast<double>(K_);
+    for (int64_t k = 0; k < K_; ++k) {
+      for (int64_t j = 0; j < m_; ++j) a_[size(j)] += q[size(k * m_ + j)] / static_cast<double>(K_);
     }
     std::fill(c_.begin(), c_.end(), 0.0);
-    for (int64 k = 0; k < K_; ++k) {
-      for (int64 j = 0; j < m_; ++j) q[size(k * m_ + j)] -= a_[size(j)];
+    for (int64_t k = 0; k < K_; ++k) {
+      for (int64_t j = 0; j < m_; ++j) q[size(k * m_ + j)] -= a_[size(j)];
       symv('L', m, 1.0, &inverse_[size(k * m_ * m_)], m, &q[size(k * m_)], 1, 1.0, c_.data(), 1);
     }
     check(potrs('L', m, 1, coupling_.data(), m, c_.data(), m));
-    for (int64 k = 0; k < K_; ++k) {
-      for (int64 j = 0; j < m_; ++j) {
+    for (int64_t k = 0; k < K_; ++k) {
+      for (int64_t j = 0; j < m_; ++j) {
         q[size(k * m_ + j)] -= c_[size(j)];
         hat[size(k * m_ + j)] = a_[size(j)];
       }
@@ -211,9 +209,9 @@ class Hsdm {
 
   /// p̂ of P_N(p, u).
   void project_null_space() {
-    for (int64 i = 0; i < n_; ++i) {
+    for (int64_t i = 0; i < n_; ++i) {
       double sum = 0.0;
-      for (int64 k = 0; k < K_; ++k) {
+      for (int64_t k = 0; k < K_; ++k) {
         scores_[size(i * K_ + k)] = u_[size(i * K_ + k)];
         sum += u_[size(i * K_ + k)];
       }
@@ -230,31 +228,31 @@ class Hsdm {
   void project_links() {
     const int r = static_cast<int>(r_);
     moved_ = hat_;
-    int64 pair = 0;
-    for (int64 a = 0; a < K_; ++a) {
-      for (int64 b = a + 1; b < K_; ++b, ++pair) {
+    int64_t pair = 0;
+    for (int64_t a = 0; a < K_; ++a) {
+      for (int64_t b = a + 1; b < K_; ++b, ++pair) {
         double* omega = &omega_[size(pair * r_)];
         const double* ha = &moved_[size(a * m_)];
         const double* hb = &moved_[size(b * m_)];
         std::fill(q_.begin(), q_.end(), 0.0);
         double* step = &q_[size(a * m_)];
-        for (int64 j = 0; j < r_; ++j) step[j] = omega[j] - (ha[j] - hb[j]);
+        for (int64_t j = 0; j < r_; ++j) step[j] = omega[j] - (ha[j] - hb[j]);
         check(potrs('L', r, 1, &links_[size(pair * r_ * r_)], r, step, r));
-        for (int64 j = 0; j < r_; ++j) q_[size(b * m_ + j)] = -step[j];
+        for (int64_t j = 0; j < r_; ++j) q_[size(b * m_ + j)] = -step[j];
         solve(q_, link_step());
-        for (int64 e = 0; e < K_ * m_; ++e) moved_[size(e)] += link_step_[size(e)];
-        for (int64 j = 0; j < r_; ++j) omega[j] = ha[j] - hb[j];
+        for (int64_t e = 0; e < K_ * m_; ++e) moved_[size(e)] += link_step_[size(e)];
+        for (int64_t j = 0; j < r_; ++j) omega[j] = ha[j] - hb[j];
       }
     }
-    for (int64 e = 0; e < K_ * m_; ++e) {
+    for (int64_t e = 0; e < K_ * m_; ++e) {
       const double change = moved_[size(e)] - hat_[size(e)];
       p_[size(e)] += change;
       hat_[size(e)] = change;  // for the moment
     }
     scores_of(hat_, shift_);
-    for (int64 i = 0; i < n_; ++i) {
+    for (int64_t i = 0; i < n_; ++i) {
       const double own = shift_[size(i * K_ + y_[size(i)])];
-      for (int64 k = 0; k < K_; ++k) u_[size(i * K_ + k)] += shift_[size(i * K_ + k)] - own;
+      for (int64_t k = 0; k < K_; ++k) u_[size(i * K_ + k)] += shift_[size(i * K_ + k)] - own;
     }
     hat_ = moved_;
   }
@@ -266,7 +264,7 @@ class Hsdm {
 
   /// P_E of all pairs: the projection on a second-order cone.
   void project_cones() {
-    for (int64 pair = 0; pair < pair_count(); ++pair) {
+    for (int64_t pair = 0; pair < pair_count(); ++pair) {
       double* omega = &omega_[size(pair * r_)];
       const double length = norm2(omega, r_);
       if (length <= t_) continue;
@@ -277,7 +275,7 @@ class Hsdm {
         t_ = 0.5 * (length + t_);
         factor = t_ / length;
       }
-      for (int64 j = 0; j < r_; ++j) omega[j] *= factor;
+      for (int64_t j = 0; j < r_; ++j) omega[j] *= factor;
     }
   }
 
@@ -285,7 +283,7 @@ class Hsdm {
   void splitting_step() {
     const double alpha = options_.relaxation;
     double moved = 0.0, length = 0.0;
-    for (int64 e = 0; e < K_ * m_; ++e) {
+    for (int64_t e = 0; e < K_ * m_; ++e) {
       // prox_f leaves p alone, so T takes p to 2 p̂ − p.
       const double step = 2.0 * (hat_[size(e)] - p_[size(e)]);
       p_[size(e)] += alpha * step;
@@ -294,16 +292,16 @@ class Hsdm {
     }
     scores_of(hat_, shift_);
     row_.resize(size(K_));
-    for (int64 i = 0; i < n_; ++i) {
+    for (int64_t i = 0; i < n_; ++i) {
       double* u = &u_[size(i * K_)];
       const double* s = &shift_[size(i * K_)];
-      const std::int32_t own = y_[size(i)];
+      const int32_t own = y_[size(i)];
       margin_[size(own)] = 0.0;
-      for (int64 k = 0; k < K_; ++k) row_[size(k)] = 2.0 * (s[k] - s[own]) - u[k];
+      for (int64_t k = 0; k < K_; ++k) row_[size(k)] = 2.0 * (s[k] - s[own]) - u[k];
       prox_hinge(row_.data(), margin_.data(), K_, options_.gamma * weight_[size(i)], row_.data(),
                  scratch_);
       margin_[size(own)] = 1.0;
-      for (int64 k = 0; k < K_; ++k) {
+      for (int64_t k = 0; k < K_; ++k) {
         const double reflected = 2.0 * (s[k] - s[own]) - u[k];
         const double step = 2.0 * row_[size(k)] - reflected - u[k];
         u[k] += alpha * step;
@@ -325,16 +323,16 @@ class Hsdm {
   }
 
   void shrink(std::vector<double>& v, double radius) {
-    const double length = norm2(v.data(), static_cast<int64>(v.size()));
+    const double length = norm2(v.data(), static_cast<int64_t>(v.size()));
     if (!(length > radius)) return;
     ball_active_ = true;
     for (double& value : v) value *= radius / length;
   }
 
-  int64 n_, r_, m_, K_;
+  int64_t n_, r_, m_, K_;
   HsdmOptions options_;
   std::vector<double> x_;
-  std::vector<std::int32_t> y_;
+  std::vector<int32_t> y_;
   std::vector<double> weight_;
   std::vector<double> p_, u_;
   double t_;
@@ -345,7 +343,7 @@ class Hsdm {
   std::vector<double> links_;     // Cholesky factors of I + Γ
   double bound_u_ = 0.0, bound_omega_ = 0.0, bound_t_ = 0.0, change_ = 0.0;
   bool ball_active_ = false;
-  int64 iteration_ = 0;
+  int64_t iteration_ = 0;
   ProxScratch scratch_;
 };
 

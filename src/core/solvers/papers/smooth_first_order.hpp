@@ -31,10 +31,18 @@ struct FirstOrderOptions {
   bool line_search;          // forward_backward and fista
   double L;                  // the constant, or where the line search starts; sparsa: the first
   double eta;                // factor of the line search
-  std::int64_t memory;       // sparsa: M
+  int64_t memory;            // sparsa: M
   double sigma;              // sparsa
   double smallest, largest;  // bounds of L: of sparsa; a Lipschitz constant for the others
 };
+
+struct FirstOrderSettings {
+  // Of f: two values that differ by less are equal to rounding, which must not drive L up.
+  double rounding = 8.0 * DBL_EPSILON;
+  // Doublings of L leave the range of doubles before that: there is no step.
+  int most_tries = 200;
+};
+inline constexpr FirstOrderSettings kFirstOrder;
 
 class FirstOrder {
  public:
@@ -115,10 +123,9 @@ class FirstOrder {
       poll();
       if (!options_.line_search) break;
       const double model = f + along(from_) + 0.5 * L_ * squared_distance(trial_, from_);
-      // Near the solution the difference of two values of f is nothing but rounding, which must
-      // not drive L up; beyond the Lipschitz constant the inequality needs no check.
+      // Beyond the Lipschitz constant the inequality needs no check.
       if (problem_.value(trial_.W.data(), trial_.S.data()) <=
-          model + 8.0 * DBL_EPSILON * std::abs(f))
+          model + kFirstOrder.rounding * std::abs(f))
         break;
       if (L_ >= options_.largest) break;
       L_ = std::min(options_.eta * L_, options_.largest);
@@ -147,14 +154,13 @@ class FirstOrder {
       smooth_ = problem_.slopes(trial_.W.data(), trial_.S.data(), slopes_.data());
       F = smooth_ + penalty(trial_);
       moved = squared_distance(trial_, now_);
-      if (F <= reference - 0.5 * options_.sigma * L_ * moved + 8.0 * DBL_EPSILON * std::abs(F))
+      if (F <= reference - 0.5 * options_.sigma * L_ * moved + kFirstOrder.rounding * std::abs(F))
         break;
-      if (tries == 200) return false;
+      if (tries == kFirstOrder.most_tries) return false;
       L_ *= options_.eta;
     }
     values_.push_back(F);
-    if (static_cast<std::int64_t>(values_.size()) > options_.memory + 1)
-      values_.erase(values_.begin());
+    if (static_cast<int64_t>(values_.size()) > options_.memory + 1) values_.erase(values_.begin());
     std::swap(last_, now_);
     std::swap(now_, trial_);
     std::swap(gradient_, before_);

@@ -15,7 +15,12 @@ from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.incumbent import Incumbent
 from sparsvm.solvers.run.native import hinge_problem, own_penalty
-from sparsvm.solvers.run.options import check_at_least_one, check_choice, iteration_limit
+from sparsvm.solvers.run.options import (
+    check_at_least_one,
+    check_choice,
+    iteration_limit,
+    until_certificate,
+)
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 
@@ -28,8 +33,6 @@ RAISED_NORM = 1.01
 PRIMAL_FACTOR = 30.0
 # The mean of iterates is taken over the last half to two thirds: it forgets a bad beginning.
 WINDOW = 2
-# The share of all iterations so far that may pass before the next certificate.
-SPACING = 8
 
 
 class FBPD(Solver):
@@ -111,7 +114,7 @@ class FBPD(Solver):
         check_options(self)
         self._check_steps()
         means = self.stopping == "gap"
-        watch = Incumbent(problem, progress(self.name, control), anyway=not means)
+        incumbent = Incumbent(problem, progress(self.name, control), anyway=not means)
         limit = iteration_limit(self.max_iter, control)
         change = control.tol if self.stopping == "change" else -1.0
         with blas_threads(control.n_jobs or 1):
@@ -119,31 +122,30 @@ class FBPD(Solver):
             if start is not None:
                 _set_start(method, problem, start)
             done, window, settled = 0, 0, False
-            _look(watch, done, method, means)
-            while done < limit and not settled and not self._proved(watch, control):
+            _certify(incumbent, done, method, means)
+            while done < limit and not settled and not self._proved(incumbent, control):
                 if done > WINDOW * window:
                     window = done
                     method.forget()
-                wait = max(self.check_every, done // SPACING)
-                done += method.run(min(wait, limit - done), change)
+                done += method.run(until_certificate(self.check_every, done, limit), change)
                 settled = method.settled
                 if settled or done == limit or self.stopping == "gap":
-                    _look(watch, done, method, means)
+                    _certify(incumbent, done, method, means)
             return certified(
                 problem,
-                watch.coef,
-                watch.intercept,
-                watch.dual,
+                incumbent.coef,
+                incumbent.intercept,
+                incumbent.dual,
                 tol=control.tol,
                 n_iter=done,
-                seconds=watch.seconds(),
-                history=watch.history(),
+                seconds=incumbent.seconds(),
+                history=incumbent.history(),
                 solver=self.name,
                 status_if_not="stalled" if settled else "max_iter",
             )
 
-    def _proved(self, watch: Incumbent, control: Control) -> bool:
-        return self.stopping == "gap" and watch.within(control.tol)
+    def _proved(self, incumbent: Incumbent, control: Control) -> bool:
+        return self.stopping == "gap" and incumbent.within(control.tol)
 
     def _method(self, problem: Problem) -> Any:
         native = hinge_problem(problem)
@@ -163,13 +165,20 @@ class FBPD(Solver):
 
     def _steps(self, problem: Problem, native: Any) -> tuple[float, float]:
         """Return tau and sigma."""
-        centred = norm = centred_norm(problem)
+        design: Any = problem.design
+        product_norm = float(_core.operator_norm(design, problem.fit_intercept))
+        # Rows of the signed dual sum to zero, so of the scores only their deviations from the mean
+        # over the classes count. Their norm is that of [X 1], over the root of 2 for two classes,
+        # one of which is pinned to the score 0.
+        centred = product_norm / (np.sqrt(2.0) if problem.n_classes == 2 else 1.0)
+        norm = centred
         if self.step_norm == "paper":
             norm = float(_core.difference_norm(native))
         if norm == 0.0:
             norm = 1.0
         if self.tau is None and self.sigma is None:
-            ratio = default_ratio(problem) if self.ratio is None else float(self.ratio)
+            given = self.ratio
+            ratio = default_ratio(problem, product_norm) if given is None else float(given)
             return float(np.sqrt(ratio) / norm), float(1.0 / (np.sqrt(ratio) * norm))
         if self.tau is None:
             sigma = number(self.sigma)
@@ -193,25 +202,12 @@ def check_options(solver: Any) -> None:
     check_at_least_one(solver, "check_every", "max_iter")
 
 
-def centred_norm(problem: Problem) -> float:
-    r"""Return the norm of the map from coefficients to scores less their mean over the classes.
-
-    Rows of the signed dual sum to zero, so of the scores only these deviations count. It is the
-    norm of [X 1], over :math:`\sqrt 2` for two classes, one of which is pinned to the score 0.
-    """
-    design: Any = problem.design
-    norm = float(_core.operator_norm(design, problem.fit_intercept))
-    return norm / np.sqrt(2.0) if problem.n_classes == 2 else norm
-
-
-def default_ratio(problem: Problem) -> float:
+def default_ratio(problem: Problem, norm: float) -> float:
     r"""Return :math:`\tau / \sigma`: the squared ratio of the sizes expected of the solutions.
 
     Coefficients whose scores are of the size of the margins against the masses, times a constant:
-    most samples end with little dual off their true class.
+    most samples end with little dual off their true class. ``norm`` is that of [X 1].
     """
-    design: Any = problem.design
-    norm = float(_core.operator_norm(design, problem.fit_intercept))
     if norm == 0.0:
         return 1.0
     margin = float(np.sum(problem.mass * problem.margins().max(axis=1)))
@@ -228,14 +224,14 @@ def _set_start(method: Any, problem: Problem, start: Start) -> None:
     method.start(np.ascontiguousarray(start.coef.T), intercept, np.ascontiguousarray(dual))
 
 
-def _look(watch: Incumbent, iteration: int, method: Any, means: bool) -> None:
+def _certify(incumbent: Incumbent, iteration: int, method: Any, means: bool) -> None:
     """Certify the iterate of the method and, with ``means``, the mean of the iterates.
 
     The mean gets the zeros of the last iterate: a mean of sparse vectors is not sparse.
     """
     weights, intercept, dual = method.last()
-    watch.consider(weights, intercept, dual, anyway=watch.anyway or not watch.records)
+    incumbent.consider(weights, intercept, dual, anyway=incumbent.anyway or not incumbent.records)
     if means:
         mean, mean_intercept, mean_dual = method.mean()
-        watch.consider(np.where(weights != 0.0, mean, 0.0), mean_intercept, mean_dual)
-    watch.record(iteration)
+        incumbent.consider(np.where(weights != 0.0, mean, 0.0), mean_intercept, mean_dual)
+    incumbent.record(iteration)

@@ -14,7 +14,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.run.incumbent import Incumbent
 from sparsvm.solvers.run.native import undivided_arguments
-from sparsvm.solvers.run.options import iteration_limit
+from sparsvm.solvers.run.options import iteration_limit, until_certificate
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 
@@ -72,7 +72,7 @@ def drive(
     ``last``. With ``stopping="gap"`` the certificate decides and the method is told to go on
     whatever its own rule says; otherwise the method's own rule, with the tolerance, decides.
     """
-    watch = Incumbent(problem, progress(name, control), anyway=stopping != "gap")
+    incumbent = Incumbent(problem, progress(name, control), anyway=stopping != "gap")
     limit = iteration_limit(max_iter, control)
     own_rule = -1.0 if stopping == "gap" else control.tol
     with blas_threads(control.n_jobs or 1):
@@ -81,23 +81,23 @@ def drive(
             intercept = start.intercept if problem.fit_intercept else np.zeros(problem.n_outputs)
             method.start(np.ascontiguousarray(start.coef.T), intercept)
         done, settled = 0, False
-        watch.update(done, *method.last())
-        while done < limit and not settled and not (own_rule < 0.0 and watch.within(control.tol)):
-            # A certificate costs as much as a few iterations.
-            wait = max(check_every, done // 8)
-            done += method.run(min(wait, limit - done), own_rule)
+        incumbent.update(done, *method.last())
+        while (
+            done < limit and not settled and not (own_rule < 0.0 and incumbent.within(control.tol))
+        ):
+            done += method.run(until_certificate(check_every, done, limit), own_rule)
             settled = method.settled
             if settled or done == limit or own_rule < 0.0:
-                watch.update(done, *method.last())
+                incumbent.update(done, *method.last())
         return certified(
             problem,
-            watch.coef,
-            watch.intercept,
-            watch.dual,
+            incumbent.coef,
+            incumbent.intercept,
+            incumbent.dual,
             tol=control.tol,
             n_iter=done,
-            seconds=watch.seconds(),
-            history=watch.history(),
+            seconds=incumbent.seconds(),
+            history=incumbent.history(),
             solver=name,
             status_if_not="stalled" if settled else "max_iter",
         )

@@ -13,6 +13,14 @@ from sparsvm.problem.solution import Control
 # Native code counts with 32 bits, or 64 where a count may become as large.
 MOST = 2**31 - 1
 MOST_ITERATIONS = 2**62
+# Of all iterations so far, the share that passes before the next certificate: with that spacing the
+# certificates of a long run cost next to nothing.
+CHECK_SHARE = 1 / 8
+
+
+def until_certificate(check_every: int, done: int, limit: int) -> int:
+    """Return the iterations until the next certificate, which costs as much as several of them."""
+    return min(max(check_every, int(CHECK_SHARE * done)), limit - done)
 
 
 def iteration_limit(max_iter: int, control: Control, most: int = MOST_ITERATIONS) -> int:
