@@ -20,8 +20,13 @@ from sparsvm.problem.solution import Solution, Start
 # Solves a regularised problem from a start to a relative gap.
 Solve = Callable[[Problem, Start | None, float], Solution]
 
+# Settings.
 # Relative gaps of the regularised problems: SHARP is reached as a rule, SHARPEST often.
 SHARP, SHARPEST = 1e-8, 1e-10
+# The least hinge is sought at alphas that fall by this factor, down to the last digit of the first,
+# until the penalty costs less than this share of the mean margin.
+FALL, LAST_ALPHA = 0.01, 1e-16
+NO_COST = 1e-7
 
 
 class Infeasible(ValueError):
@@ -57,16 +62,16 @@ def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, list[
     even = np.repeat(data.mass[:, None] / data.n_classes, data.n_classes, axis=1)
     alpha = easy.dual_norm(data.transposed(data.signed_dual(even)))
     least, duals, start = np.inf, [], None
-    smallest = 1e-16 * alpha
+    smallest = LAST_ALPHA * alpha
     while alpha > smallest:
-        alpha *= 0.01
+        alpha *= FALL
         found = solve(other.at(alpha), start, SHARP)
         hinge = problem.hinge(found.coef, found.intercept)
         least = min(least, hinge)
         duals.append(found.dual)
         cost = alpha * easy.value(found.coef)
         # Zeros cost nothing either, and may only mean that alpha is still too large.
-        if problem.is_met_by(least) or 0.0 < cost <= 1e-7 * problem.unit:
+        if problem.is_met_by(least) or 0.0 < cost <= NO_COST * problem.unit:
             break
         start = Start(found.coef, found.intercept, found.dual)
     return least, duals

@@ -29,6 +29,7 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.gap import UNIT, repaired_dual
+from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import History
 
@@ -77,7 +78,7 @@ class ConstrainedProblem:
     def __post_init__(self) -> None:
         if self.regularised.tilt is not None:
             raise ValueError("The constrained problem has no tilt; leave it out.")
-        if self.regularised.loss.name != "hinge" or not self.regularised.penalty.convex:
+        if not isinstance(self.regularised.loss, Hinge) or not self.regularised.penalty.convex:
             raise ValueError(
                 "The constrained problem is for the hinge loss with a convex penalty; got the loss "
                 f"{self.regularised.loss.name!r} with the penalty "

@@ -27,9 +27,17 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
 
+# Settings.
 # Relative gaps from which on a search that is stuck is worth another method, and from which on a
 # regularised problem counts as unsolved.
 RESCUE, FAILED = 1e-8, 1e-5
+# Two alphas are apart above, and the same below, such a relative distance.
+APART, SAME = 1e-6, 1e-7
+# A search without progress goes on by geometric means for so many solves.
+MOST_IDLE = 8
+# Feasibility is in doubt where the penalty is this small a share of the objective, and the search
+# at its end where it is this small a share of the mean margin.
+SMALL_SHARE, VANISHED = 1e-3, 1e-13
 
 
 class BudgetSearch(Parameterised):
@@ -252,11 +260,11 @@ class _Search:
             else:
                 alpha = slope_between(eta, over, under)
         known = [point.alpha for point in (over, under) if point.penalty > 0.0]
-        if self.idle > 1 and max(known) > (1.0 + 1e-6) * min(known):
+        if self.idle > 1 and max(known) > (1.0 + APART) * min(known):
             # Neither rule gets far where the frontier bends over many powers of ten.
-            self.stuck = self.idle > 8
+            self.stuck = self.idle > MOST_IDLE
             return float(np.sqrt(min(known) * max(known)))
-        near = any(abs(alpha - other) <= 1e-7 * alpha for other in known)
+        near = any(abs(alpha - other) <= SAME * alpha for other in known)
         if alpha == 0.0 or near or self.idle > 1:
             # Nothing lies between: what is left of the gap is that of the solves themselves.
             self.stuck = self.tightest <= SHARPEST
@@ -286,9 +294,9 @@ class _Search:
     def _require_feasible(self) -> None:
         """Raise once the penalty plays no part any more and the budget is still exceeded."""
         assert self.last is not None
-        if self.last.penalty == 0.0 or self.last.share > 1e-3:
+        if self.last.penalty == 0.0 or self.last.share > SMALL_SHARE:
             return
-        self.stuck = self.last.alpha * self.last.penalty < 1e-13 * self.problem.unit
+        self.stuck = self.last.alpha * self.last.penalty < VANISHED * self.problem.unit
         if self.under is not None or self.checked:
             return
         self.checked = True

@@ -23,9 +23,11 @@ from scipy.sparse.csgraph import connected_components
 
 from sparsvm import _core
 from sparsvm._typing import Bools, Floats, Indices, Ints
+from sparsvm.losses import Hinge
 from sparsvm.numerics.rows import row_blocks
 from sparsvm.problem.problem import Problem
 
+# Settings.
 EPS = float(np.finfo(np.float64).eps)
 # The equalities count as satisfied within this much times the mean of the absolute column, weighted
 # by mass for the hinge and by the entries themselves for smooth losses: the scale of the rounding
@@ -34,6 +36,9 @@ TOLERANCE = 64.0 * EPS
 # Class entries below this share of the largest are dropped: they are worth less than the rounding
 # of the others, and would leave the Newton systems singular.
 NEGLIGIBLE = 1e-13
+# What is dropped round by round where a balance with unpenalised features has no minimiser: ten
+# times as much each time.
+DROPPED = (NEGLIGIBLE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
 # Relative imbalances of classes whose square is below rounding.
 NEARLY = 1e-8
 
@@ -41,7 +46,7 @@ NEARLY = 1e-8
 def balance(problem: Problem, entries: Floats, overwrite: bool = False) -> Floats:
     """Return balanced entries near the given ones, or in their place; all zero where it fails."""
     y, K = problem.y, problem.n_classes
-    by_mass = problem.loss.name == "hinge"
+    by_mass = isinstance(problem.loss, Hinge)
     columns = free_columns(problem) if problem.penalty.free.size else None
     if not problem.one_vs_rest:
         entries = entries if overwrite else entries.copy()
@@ -103,7 +108,7 @@ def _balance_pairs(
 def _balance_columns(y: Indices, entries: Floats, columns: Floats, by_mass: bool) -> Floats:
     start = np.zeros((columns.shape[1], entries.shape[1]))
     rows = np.arange(y.size)
-    for negligible in (NEGLIGIBLE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7):
+    for negligible in DROPPED:
         entries = entries * np.exp(_minimise(columns, y, entries, _column_hessian, start))
         totals = entries.sum(axis=1)
         signed = entries.copy()

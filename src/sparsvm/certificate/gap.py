@@ -43,10 +43,22 @@ from sparsvm.numerics.split_products import UNIT as UNIT
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate, relative
 
+# Settings.
 # Dual entries smaller than this, relative to the mass of their sample, may be left out.
 TRACE = 1e-10
 # Golden sections that leave 1e-13 of an interval.
 GOLDEN, SECTIONS = (5.0**0.5 - 1.0) / 2.0, 62
+# Samples whose worst slopes differ by less than this share are scaled alike.
+ALIKE = 1e-6
+# Cutting rows and balancing again: at most so often, until rows are within this of their masses,
+# and only while the gain grows by a hundredth (where the factor is near 1, by more than rounding).
+CUTS = 30
+WITHIN_MASS = 1e-8
+NEAR_ONE = 0.99
+WORTH_A_CUT, WORTH_A_CUT_NEAR_ONE = 1.01, 1.0 + 1e-9
+# The search for the largest feasible factor halves its interval, down to a few roundings.
+HALVINGS = 60
+NARROW = 1e-14
 
 
 def duality_gap(
@@ -99,7 +111,7 @@ def _best_repair(problem: Problem, entries: Floats) -> tuple[Floats, float, floa
         return entries, scale, bound
     if problem.tilt is not None:
         for inside in _other_repairs(problem, entries):
-            inside *= _fitting(inside, problem.mass).min() if _within_masses(problem) else 1.0
+            inside *= _fitting(inside, problem.mass).min() if problem.loss.within_masses else 1.0
             other = best_scale(problem, inside)
             if other[1] > bound:
                 entries, (scale, bound) = inside, other
@@ -136,7 +148,7 @@ def repaired_dual(problem: Problem, dual: Floats | None, overwrite: bool = False
         # Comparisons with NaN are false.
         entries[rows][~((entries[rows] > 0.0) & (entries[rows] < np.inf))] = 0.0
     restricted = problem.fit_intercept or problem.penalty.free.size > 0
-    if _within_masses(problem):
+    if problem.loss.within_masses:
         entries *= _fitting(entries, problem.mass)[:, None]
         return _balanced_within_masses(problem, entries) if restricted else entries
     # Without a limit on the rows only the ray counts; on it, entries near 1 stay in range.
@@ -176,7 +188,7 @@ def _without_traces(problem: Problem, entries: Floats) -> Floats | None:
     kept = np.where(traces, 0.0, entries)
     if not (problem.fit_intercept or problem.penalty.free.size > 0):
         return kept
-    if _within_masses(problem):
+    if problem.loss.within_masses:
         return _balanced_within_masses(problem, kept)
     return balance(problem, kept, overwrite=True)
 
@@ -187,14 +199,15 @@ def _beyond(problem: Problem, entries: Floats) -> Floats | None:
     Of sparse samples a single rare feature concerns few, and scaling all of them for its sake may
     cost most of the gap. None where there is nothing to choose between samples.
     """
-    if problem.loss.name != "hinge" or not problem.penalty.is_norm or problem.tilt is not None:
+    hinge = isinstance(problem.loss, Hinge)
+    if not hinge or not problem.penalty.is_norm or problem.tilt is not None:
         return None
     norms = feature_slopes(problem, entries)
     if norms is None:
         return None
     norms -= 1.0
     beyond = np.asarray(problem.design.largest_weights(np.maximum(norms, 0.0, out=norms)))
-    if beyond.min(initial=np.inf) >= (1.0 - 1e-6) * beyond.max(initial=0.0):
+    if beyond.min(initial=np.inf) >= (1.0 - ALIKE) * beyond.max(initial=0.0):
         return None
     return beyond
 
@@ -208,10 +221,6 @@ def _thinned(problem: Problem, entries: Floats, beyond: Floats) -> Floats:
     return entries
 
 
-def _within_masses(problem: Problem) -> bool:
-    return problem.loss.name in ("hinge", "logistic")
-
-
 def _balanced_within_masses(problem: Problem, entries: Floats) -> Floats:
     """Balance in place, and scale by the one factor that brings every row under its mass.
 
@@ -219,13 +228,14 @@ def _balanced_within_masses(problem: Problem, entries: Floats) -> Floats:
     balanced holds all others back), cutting single rows and balancing again does better.
     """
     best, factor, best_gain = None, 1.0, 0.0
-    for _ in range(30):
+    for _ in range(CUTS):
         entries = balance(problem, entries, overwrite=True)
         factors = _fitting(entries, problem.mass)
         smallest = float(factors.min())
         gain = _gain_within_masses(problem, entries, smallest)
-        worth_it = gain > (1.0 + 1e-9 if smallest > 0.99 else 1.01) * best_gain
-        done = smallest > 1.0 - 1e-8 or not worth_it
+        worth = WORTH_A_CUT_NEAR_ONE if smallest > NEAR_ONE else WORTH_A_CUT
+        worth_it = gain > worth * best_gain
+        done = smallest > 1.0 - WITHIN_MASS or not worth_it
         if gain > best_gain and done:
             entries *= smallest
             return entries
@@ -326,7 +336,7 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
     if at_high <= 0.0:
         return top
     # The dual norm is convex in c, so the chord's root is feasible; halving guards progress.
-    for _ in range(60):
+    for _ in range(HALVINGS):
         middle = low + (high - low) * at_low / (at_low - at_high) if at_low < 0.0 else low
         if (at_chord := excess(middle)) <= 0.0:
             low, at_low = middle, at_chord
@@ -336,7 +346,7 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
             low, at_low = middle, at_middle
         else:
             high, at_high = middle, at_middle
-        if high - low <= 1e-14 * high:
+        if high - low <= NARROW * high:
             break
     return low
 
@@ -419,7 +429,7 @@ def _searched_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> t
 
 def _with_true_class(problem: Problem, entries: Floats) -> Floats:
     """Give the rest of each mass to the true class, where rows are limited by their masses."""
-    if not _within_masses(problem):
+    if not problem.loss.within_masses:
         return entries
     rest = np.maximum(problem.mass - row_sum(entries), 0.0)
     entries[np.arange(problem.n), problem.y] = rest

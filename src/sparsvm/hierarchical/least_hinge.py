@@ -14,6 +14,8 @@ from sparsvm.numerics.cone_program import solve_cone_program
 
 # Rows are of order 1, so singular values below this count as zero.
 RANK_TOLERANCE = 1e-9
+# By how much rows, of order 1, may be violated.
+VIOLATION = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,7 @@ def least_hinge(samples: ReducedSamples, tol: float) -> Face:
     def violation(found: _Hinge) -> Floats:
         return lifted_scores(samples, found.point) - found.hinge[:, None]
 
-    found, _ = generator.solve(program, violation, tol, 1e-9)
+    found, _ = generator.solve(program, violation, tol, VIOLATION)
     tied = found.share > found.slack
     top = found.share.argmax(axis=1)
     tied[np.arange(n), top] = True

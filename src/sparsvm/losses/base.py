@@ -31,6 +31,8 @@ class Loss(Parameterised):
     of_differences : bool
         Whether only differences of scores matter, so that the intercepts are determined up to a
         common constant.
+    within_masses : bool
+        Whether the dual variables of a sample lie in a simplex of its mass.
     """
 
     name: ClassVar[str]
@@ -38,6 +40,7 @@ class Loss(Parameterised):
     smooth: ClassVar[bool] = False
     uses_margin: ClassVar[bool] = True
     of_differences: ClassVar[bool] = True
+    within_masses: ClassVar[bool] = False
 
     def value(self, scores: Floats, y: Labels, margins: Floats) -> Floats:
         """Return the loss of every sample, shape (n,)."""

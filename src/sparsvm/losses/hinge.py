@@ -33,6 +33,7 @@ class Hinge(Loss):
     """
 
     name = "hinge"
+    within_masses = True
 
     def __init__(self, margin: Any = 1.0) -> None:
         self.margin = margin

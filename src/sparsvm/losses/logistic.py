@@ -26,6 +26,7 @@ class Logistic(SmoothLoss):
     """
 
     name = "logistic"
+    within_masses = True
 
     def __init__(self, margin: Any = 0.0) -> None:
         self.margin = margin

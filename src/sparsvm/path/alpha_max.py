@@ -19,10 +19,18 @@ from sparsvm.problem.restriction import group_strength
 from sparsvm.problem.solution import Control, History, Solution
 from sparsvm.solvers import InteriorPoint, Solver
 
+# Settings.
 # Both sides of alpha_max are known to this relative distance; promised is ten times as much.
 _PRECISION = 1e-7
 _ROUNDS = 60
+# An alpha_max below this share of an ordinary point's dual norm is zero but for rounding.
 _NOTHING = 1e-7
+# A loss below this share of that of zero scores is none: the precision of the zero model.
+_NO_LOSS = 1e-12
+# Relative gaps asked of the solver on the way, from the first to the smallest it can give.
+_FIRST_GAP, _LAST_GAP = 1e-6, 1e-11
+# The relative gap promised for the model of zeros.
+_ZERO_GAP = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +60,7 @@ class LargestAlpha:
             self.zero.coef,
             self.zero.intercept,
             self.dual,
-            tol=1e-10,
+            tol=_ZERO_GAP,
             n_iter=0,
             seconds=0.0,
             history=History.empty(),
@@ -114,7 +122,7 @@ def _no_loss(problem: Problem, zero: ZeroModel) -> bool:
     """Whether the free coefficients alone bring the loss to zero."""
     nothing = np.zeros((problem.n, problem.n_classes))
     losses = problem.loss.value(nothing, problem.y, problem.margins())
-    return zero.value <= 1e-12 * float(np.sum(problem.mass * losses))
+    return zero.value <= _NO_LOSS * float(np.sum(problem.mass * losses))
 
 
 class _Bracket:
@@ -145,7 +153,7 @@ class _Bracket:
         solver: Solver = InteriorPoint()
         steps = Continuation(self.problem, solver, Control())
         steps.begin_at_zero(LargestAlpha(self.upper, 0.0, self.zero, self.dual))
-        alpha, tol = 0.9 * self.upper, 1e-6
+        alpha, tol = 0.9 * self.upper, _FIRST_GAP
         falls = 0
         for _ in range(_ROUNDS):
             solution = steps.solve(alpha, tol)
@@ -160,14 +168,14 @@ class _Bracket:
             if ratio > alpha:
                 # What the gap may be without hiding a hundredth of the next step.
                 step = (ratio / alpha - 1.0) * alpha * penalty / self.zero.value
-                alpha, tol = ratio, float(np.clip(0.01 * step, 1e-11, 1e-6))
+                alpha, tol = ratio, float(np.clip(0.01 * step, _LAST_GAP, _FIRST_GAP))
             elif self.lower == 0.0:
                 # Zero is optimal here: go down carefully at first, since far below alpha_max there
                 # are many features to solve for, then fast, in case alpha_max is zero.
                 alpha = max(0.1, 0.9 - 0.1 * falls) * min(alpha, self.upper)
                 falls += 1
-            elif tol > 1e-11:
-                tol = max(1e-11, 1e-2 * tol)
+            elif tol > _LAST_GAP:
+                tol = max(_LAST_GAP, 1e-2 * tol)
             else:
                 break
         return self._checked()

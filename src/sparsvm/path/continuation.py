@@ -23,6 +23,7 @@ from sparsvm.problem.restriction import Restriction, group_strength
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers import Solver, blas_threads, resolve
 
+# Settings.
 # Rounds of adding violators before the whole problem is handed to the solver.
 _ROUNDS = 12
 # Restricting pays while it leaves out at least half of the features.
@@ -31,6 +32,8 @@ _SMALL = 0.5
 # finding them round by round takes longer than the solver's own search (1.3 to 2 times on genes
 # and sparse data at a tenth).
 _FAR = 1.0 / 3.0
+# A group this close to its limit is at it, but for rounding.
+_AT_LIMIT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +229,7 @@ class Continuation:
         terms = self.problem.penalty
         groups = np.zeros(terms.n_groups, dtype=bool)
         groups[terms.groups[features]] = True
-        outside = np.flatnonzero(~groups & (strength > 1.0 - 1e-12))
+        outside = np.flatnonzero(~groups & (strength > 1.0 - _AT_LIMIT))
         self._add_strongest(groups, outside, strength)
         return self._of_groups(groups)
 

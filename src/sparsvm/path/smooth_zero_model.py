@@ -8,7 +8,16 @@ from sparsvm._typing import Floats
 from sparsvm.losses import SmoothLoss
 from sparsvm.problem.problem import Problem
 
+# Settings of Newton's method.
 _STEPS = 100
+# A decrease below this share of the value is the rounding of the value.
+_VALUE_ROUNDING = 1e-12
+# Armijo's rule, with the usual share of the predicted decrease.
+_ARMIJO = 1e-4
+# Shifting all classes alike makes the Hessian singular; this is above its rounding.
+_SINGULAR = 1e-13
+# Steps for the last digits of the gradient, after those of the value.
+_LAST_STEPS = 10
 
 
 def smooth_free_coefficients(problem: Problem) -> tuple[Floats, Floats]:
@@ -78,7 +87,7 @@ class _Newton:
     def step(self, scores: Floats, gradient: Floats) -> Floats:
         # Shifting all classes alike costs nothing: the matrix is singular.
         hessian = self.hessian(scores, (gradient.shape[0], gradient.shape[1]))
-        step, *_ = np.linalg.lstsq(hessian, gradient.reshape(-1), rcond=1e-13)
+        step, *_ = np.linalg.lstsq(hessian, gradient.reshape(-1), rcond=_SINGULAR)
         return np.asarray(step.reshape(gradient.shape))
 
     def minimise(self) -> Floats:
@@ -91,10 +100,12 @@ class _Newton:
                 return beta
             step = self.step(scores, gradient)
             decrease = float(np.vdot(step, gradient))
-            if decrease <= 1e-12 * abs(value):
+            if decrease <= _VALUE_ROUNDING * abs(value):
                 return self.sharpened(beta)
             length = 1.0
-            while self.value(self.scores(beta - length * step)) > value - 1e-4 * length * decrease:
+            while (
+                self.value(self.scores(beta - length * step)) > value - _ARMIJO * length * decrease
+            ):
                 length *= 0.5
             beta = beta - length * step
             scores = self.scores(beta)
@@ -104,7 +115,7 @@ class _Newton:
     def sharpened(self, beta: Floats) -> Floats:
         """Go on where the value has no digits left to fall, as long as the gradient does."""
         gradient = self.gradient(self.scores(beta))
-        for _ in range(10):
+        for _ in range(_LAST_STEPS):
             moved = beta - self.step(self.scores(beta), gradient)
             after = self.gradient(self.scores(moved))
             if not np.abs(after).max() < np.abs(gradient).max():

@@ -28,10 +28,21 @@ from sparsvm.problem.restriction import Restriction
 from sparsvm.problem.solution import Control, Solution
 from sparsvm.solvers import InteriorPoint
 
+# Settings.
 # Precision of the intercept-only problem; reached in about ten Newton steps.
 _TOL = 1e-12
 # A dual point counts as one of the face when its value misses h_0 by no more than this share.
 _ON_FACE = 1e-10
+# Rows with less than this share of their mass on the face start from an even row.
+_EMPTY = 1e-30
+# Newton steps allowed. They end at rounding (_EXACT), or where the residual is small (_SMALL) and
+# no longer falls tenfold.
+_STEPS = 60
+_EXACT, _SMALL = 1e-15, 1e-11
+# The line search allows for the rounding of the value, and ends at steps that change nothing.
+_VALUE_ROUNDING, _LEAST_STEP = 1e-13, 1e-12
+# The Hessian is singular along one direction per column; this is above its rounding.
+_SINGULAR = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +143,7 @@ def on_face(problem: Problem, zero: ZeroModel, dual: Floats) -> Floats | None:
     found by Newton's method from zero.
     """
     entries = np.where(zero.active, np.maximum(dual, 0.0), 0.0)
-    empty = entries.sum(axis=1) <= 1e-30 * problem.mass
+    empty = entries.sum(axis=1) <= _EMPTY * problem.mass
     entries[empty] = zero.active[empty] * problem.mass[empty, None]
     columns = free_columns(problem)
     beta = np.zeros((columns.shape[1], problem.n_classes))
@@ -141,16 +152,16 @@ def on_face(problem: Problem, zero: ZeroModel, dual: Floats) -> Floats | None:
     wanted = columns.T @ target
     value, point = _partition(entries, columns, beta, problem.mass, wanted)
     residual = np.inf
-    for _ in range(60):
+    for _ in range(_STEPS):
         gradient = columns.T @ point - wanted
         size = float(np.abs(gradient).max(initial=0.0))
         # Newton's method squares the error; where that ends, rounding is all that is left.
-        if size <= 1e-15 or (size < 1e-11 and size > 0.1 * residual):
+        if size <= _EXACT or (size < _SMALL and size > 0.1 * residual):
             break
         residual = size
         step = _newton_step(columns, point, problem.mass, gradient)
         trial, moved = _partition(entries, columns, beta - step, problem.mass, wanted)
-        while trial > value + 1e-13 * abs(value) and float(np.abs(step).max()) > 1e-12:
+        while trial > value + _VALUE_ROUNDING * abs(value) and np.abs(step).max() > _LEAST_STEP:
             step = 0.5 * step
             trial, moved = _partition(entries, columns, beta - step, problem.mass, wanted)
         beta, point, value = beta - step, moved, trial
@@ -183,5 +194,5 @@ def _newton_step(columns: Floats, point: Floats, mass: Floats, gradient: Floats)
         hessian[:, k, :, k] += (products.T @ point[:, k]).reshape(q, q)
     matrix = hessian.reshape(q * K, q * K)
     # The same shift of all classes leaves the entries as they are, so the matrix is singular.
-    solution, *_ = np.linalg.lstsq(matrix, gradient.reshape(-1), rcond=1e-14)
+    solution, *_ = np.linalg.lstsq(matrix, gradient.reshape(-1), rcond=_SINGULAR)
     return np.asarray(solution.reshape(q, K))

@@ -20,9 +20,12 @@ from sparsvm.solvers.registry import CONVEX
 from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import Callback, progress
 
+# Settings.
 # Relative gap of convex problems that are to be exact. What they leave must not pass for descent,
 # and interior points need two or three steps more for it than for 1e-4.
 INNER_TOL = 2e-7
+# Others are solved to this share of the tolerance, but not below what a solver can reach.
+INNER_SHARE, LEAST_INNER_TOL = 0.01, 1e-12
 # Coefficients that move scores by less than this share of the margin may be zero.
 TRACE = 1e-10
 # Starts besides the one at alpha itself come from alpha times and divided by powers of this.
@@ -44,7 +47,7 @@ class DCA(Solver):
     the l1 (or group) norm in place of l0 and capped l1, with the same alpha. The end is a critical
     point, proven by ``criticality``: how much the last convex problem could still be improved.
     Where G or H is polyhedral (a hinge or ramp with l1, l0 or capped l1; a ramp with any convex
-    penalty) the iterations come to rest after finitely many, and rest is what they stop at;
+    penalty) the iterations end after finitely many, at a point that no further one changes;
     elsewhere they stop when F falls by less than ``tol`` times F.
 
     A critical point need not be a good one. Where the convex relative is all zeros, so is a ramp
@@ -283,8 +286,8 @@ def refuse_endless_descent(problem: Problem, scores: Floats, coef: Floats) -> No
 
 
 def _inner_control(control: Control, problem: Problem) -> Control:
-    """Exact where exactness brings the iterations to rest, a hundredth of tol elsewhere."""
-    tol = max(0.01 * control.tol, 1e-12)
+    """Exact where exactness ends the iterations, a hundredth of tol elsewhere."""
+    tol = max(INNER_SHARE * control.tol, LEAST_INNER_TOL)
     if finite(problem):
         tol = min(INNER_TOL, tol)
     return replace(control, tol=tol, max_iter=None, verbose=False)

@@ -279,18 +279,12 @@ def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
 
     A start without its dual says nothing about the slacks, so only complete ones come here.
     """
-    penalty = problem.penalty
-    kind, ratio = penalty.kind, penalty.l1_ratio
-    # The mixtures at their ends are the pure penalties.
-    if kind in ("elasticnet", "sparse_group") and ratio in (0.0, 1.0):
-        kind = "l1" if ratio == 1.0 else "l2" if kind == "elasticnet" else "l1/l2"
     return {
         "design": problem.design,
         "y": problem.y,
         "lam": divided_masses(problem),
         "margins": problem.margins(),
-        **penalty_arguments(penalty),
-        "kind": kind,
+        **penalty_arguments(problem.penalty),
         "column_norms": problem.column_norms,
         "intercept": problem.fit_intercept,
         "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
