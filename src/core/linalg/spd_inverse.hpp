@@ -10,13 +10,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <vector>
 
 #include "linalg/blas.hpp"
 #include "linalg/gram.hpp"
-#include "support/cpu_dispatch.hpp"
 
 namespace sparsvm {
 
@@ -24,39 +22,9 @@ namespace detail {
 
 constexpr int kSweptSize = 16;
 
-// Gauss-Jordan sweeps over the upper triangle of `size` <= kSweptSize rows; leaves the full inverse.
-template <typename T>
-SPARSVM_INLINE bool sweep(T* P, int ld, int size) {
-  constexpr int kWidth = kSweptSize;
-  std::array<T, kWidth * kWidth> a = {};
-  std::array<T, kWidth> pivot_column;
-  for (int c = 0; c < size; ++c)
-    for (int r = 0; r <= c; ++r)
-      a[c * kWidth + r] = a[r * kWidth + c] = P[static_cast<std::size_t>(c) * ld + r];
-  for (int p = 0; p < size; ++p) {
-    const T pivot = a[p * kWidth + p];
-    if (!(pivot > T(0))) return false;
-    const T inverse = T(1) / pivot;
-    for (int r = 0; r < kWidth; ++r) pivot_column[r] = a[p * kWidth + r];
-    for (int c = 0; c < size; ++c) {
-      const T f = pivot_column[c] * inverse;
-      for (int r = 0; r < kWidth; ++r) a[c * kWidth + r] -= f * pivot_column[r];
-      a[c * kWidth + p] = f;
-    }
-    for (int r = 0; r < kWidth; ++r) a[p * kWidth + r] = pivot_column[r] * inverse;
-    a[p * kWidth + p] = -inverse;
-  }
-  for (int c = 0; c < size; ++c)
-    for (int r = 0; r < size; ++r) P[static_cast<std::size_t>(c) * ld + r] = -a[c * kWidth + r];
-  return true;
-}
-
-SPARSVM_CLONED static bool invert_by_sweeps(double* P, int ld, int size) {
-  return sweep(P, ld, size);
-}
-SPARSVM_CLONED static bool invert_by_sweeps(float* P, int ld, int size) {
-  return sweep(P, ld, size);
-}
+/// Gauss-Jordan sweeps over the upper triangle of `size` <= kSweptSize rows; leaves the full inverse.
+bool invert_by_sweeps(double* P, int ld, int size);
+bool invert_by_sweeps(float* P, int ld, int size);
 
 }  // namespace detail
 
@@ -80,7 +48,7 @@ class SpdInverse {
   template <typename Poll>
   bool halves(T* P, int ld, int size, T* workspace, bool full, const Poll& poll) {
     constexpr int kPolled = 512;
-    const auto look = [&] {
+    const auto poll_large = [&] {
       if (size > kPolled) poll();
     };
     if (size <= detail::kSweptSize) return detail::invert_by_sweeps(P, ld, size);
@@ -89,12 +57,12 @@ class SpdInverse {
     T* rest = workspace + static_cast<std::size_t>(a) * c;
     if (!halves(P, ld, a, rest, true, poll)) return false;
     gemm('N', 'N', a, c, a, T(1), P, ld, B, ld, T(0), W, a);
-    look();
+    poll_large();
     gemm('T', 'N', c, c, a, T(-1), B, ld, W, a, T(1), D, ld);
-    look();
+    poll_large();
     if (!halves(D, ld, c, rest, true, poll)) return false;
     gemm('N', 'N', a, c, c, T(-1), W, a, D, ld, T(0), B, ld);
-    look();
+    poll_large();
     gemm('N', 'T', a, a, c, T(-1), B, ld, W, a, T(1), P, ld);
     for (int j = 0; full && j < c; ++j)
       for (int i = 0; i < a; ++i)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penalty/block_shape.hpp"
+#include "penalty/penalty.hpp"
 #include "penalty/penalty_kind.hpp"
 
 namespace sparsvm {
@@ -43,6 +44,10 @@ class PenaltyLayout {
     for (std::int64_t g = 0; g < n_groups_; ++g)
       largest_ = std::max(largest_, (begin(g + 1) - begin(g)) * (joint ? outputs : 1));
   }
+
+  explicit PenaltyLayout(const Penalty& p)
+      : PenaltyLayout(p.kind, p.l1_ratio, p.groups, p.n_groups, p.per_class, p.omega, p.d,
+                      p.outputs) {}
 
   static BlockShape make_shape(PenaltyKind kind, double ratio) {
     switch (kind) {

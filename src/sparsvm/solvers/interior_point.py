@@ -17,7 +17,7 @@ from sparsvm.numerics.columns import Columns
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver, dominated_by_rounding, settled
-from sparsvm.solvers.run.native import divided_masses, penalty_arguments
+from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
@@ -164,10 +164,12 @@ class InteriorPoint(Solver):
     ) -> dict[str, Any]:
         limit = self._limit(control)
         raw: dict[str, Any] = _core.interior_point(
-            **_arguments(problem, trial.start),
+            hinge_problem(problem),
+            column_norms=problem.column_norms,
+            **_start_arguments(problem, trial.start),
             tol=trial.sharper * control.tol,
             max_iter=int(min(limit, trial.most_steps)),
-            open=trial.open,
+            explicit_coordinates=trial.open,
             across_features=trial.across_features,
             inside=trial.inside,
             residual=residual,
@@ -270,27 +272,19 @@ def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
         yield _Trial(None, 1e-6, True)
 
 
-def _double(values: Floats | None) -> Floats:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
-    """What the native solver takes, in its layouts (feature-major weights).
+def _start_arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
+    """Return a start as the native solver takes it: divided by alpha, feature-major.
 
     A start without its dual says nothing about the slacks, so only complete ones come here.
     """
+    if start is None:
+        return {"dual": None, "weights": None, "intercept": None}
     return {
-        "design": problem.design,
-        "y": problem.y,
-        "lam": divided_masses(problem),
-        "margins": problem.margins(),
-        **penalty_arguments(problem.penalty),
-        "column_norms": problem.column_norms,
-        "intercept": problem.fit_intercept,
-        "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
-        "start_dual": None if start is None else _double(start.dual) / problem.alpha,
-        "start_weights": None if start is None else _double(start.coef.T),
-        "start_intercept": None if start is None else _double(start.intercept),
-        "objective_unit": problem.alpha,
-        "offset": problem.offset / problem.alpha,
+        "dual": _double(start.dual) / problem.alpha,
+        "weights": _double(start.coef.T),
+        "intercept": _double(start.intercept),
     }
+
+
+def _double(values: Floats | None) -> Floats:
+    return np.ascontiguousarray(values, dtype=np.float64)

@@ -3,12 +3,13 @@
 //     M_k dY_k + xi - F db_k = f_k,    sum_k dY_k = e_row,    F'dY_k = e_col_k,
 //
 // over pairs (sample, class) of samples that have at least two; the only Y of the others is known.
-// As in newton_system_samples.hpp, with matrices of the size of a class's pairs.
+// As in newton_system.cpp, with matrices of the size of a class's pairs.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
@@ -16,17 +17,78 @@
 #include "linalg/gram.hpp"
 #include "linalg/spd_inverse.hpp"
 #include "solvers/interior_point/newton_system.hpp"
+#include "support/cpu_dispatch.hpp"
 
 namespace sparsvm {
 
+// The columns of a class's matrix on the face of the optimum: the root of
+//
+//     X D X',   D = bend (I - uu') + stiff uu'   of every block of weights,
+//
+// is X times the root of D, block by block, on the rows that the class has unknowns of.
+//
+// One block: columns col[0 .. width) of X (n rows, column-major) with the unit vector u; across and along
+// are the roots of bend and stiff. out (size x width, column-major) gets the rows listed.
+struct FaceBlock {
+  const int32_t* col;
+  const double* u;
+  int64_t width;
+  double across, along;
+};
+
+// Blocks of four are common, and their entries stay in registers.
+template <typename T>
+SPARSVM_INLINE void four_face_columns(const FaceBlock& b, const double* X, int64_t n,
+                                      const int32_t* rows, int64_t size, T* out) {
+  const double *x0 = X + b.col[0] * n, *x1 = X + b.col[1] * n, *x2 = X + b.col[2] * n,
+               *x3 = X + b.col[3] * n;
+  const double u0 = b.u[0], u1 = b.u[1], u2 = b.u[2], u3 = b.u[3], extra = b.along - b.across;
+  for (int64_t r = 0; r < size; ++r) {
+    const int32_t i = rows[r];
+    const double v0 = x0[i], v1 = x1[i], v2 = x2[i], v3 = x3[i];
+    const double more = extra * (u0 * v0 + u1 * v1 + u2 * v2 + u3 * v3);
+    out[r] = static_cast<T>(b.across * v0 + u0 * more);
+    out[r + size] = static_cast<T>(b.across * v1 + u1 * more);
+    out[r + 2 * size] = static_cast<T>(b.across * v2 + u2 * more);
+    out[r + 3 * size] = static_cast<T>(b.across * v3 + u3 * more);
+  }
+}
+
+template <typename T>
+SPARSVM_INLINE void any_face_columns(const FaceBlock& b, const double* X, int64_t n,
+                                     const int32_t* rows, int64_t size, double* more, T* out) {
+  if (b.width == 4) return four_face_columns(b, X, n, rows, size, out);
+  for (int64_t r = 0; r < size; ++r) more[r] = 0.0;
+  for (int64_t c = 0; c < b.width; ++c) {
+    const double *x = X + b.col[c] * n, u = b.u[c];
+    for (int64_t r = 0; r < size; ++r) more[r] += u * x[rows[r]];
+  }
+  for (int64_t c = 0; c < b.width; ++c, out += size) {
+    const double *x = X + b.col[c] * n, f = (b.along - b.across) * b.u[c];
+    for (int64_t r = 0; r < size; ++r) out[r] = static_cast<T>(b.across * x[rows[r]] + f * more[r]);
+  }
+}
+
+// more: room for size entries.
+SPARSVM_CLONED static void face_columns(const FaceBlock& b, const double* X, int64_t n,
+                                        const int32_t* rows, int64_t size, double* more,
+                                        double* out) {
+  any_face_columns(b, X, n, rows, size, more, out);
+}
+SPARSVM_CLONED static void face_columns(const FaceBlock& b, const double* X, int64_t n,
+                                        const int32_t* rows, int64_t size, double* more,
+                                        float* out) {
+  any_face_columns(b, X, n, rows, size, more, out);
+}
+
 class FaceSystem {
  public:
-  FaceSystem(const NewtonSystem& whole, int n, int n_classes)
-      : whole_(whole), n_(n), rows_(n_classes), inverse_(n_classes), solved_(n_classes) {}
+  explicit FaceSystem(const FreeColumns& free)
+      : free_(free), n_(free.n), rows_(free.classes), inverse_(free.classes),
+        solved_(free.classes) {}
 
   // The samples of class k's pairs, of which the system consists.
   const std::vector<int>& rows(int k) const { return rows_[k]; }
-  bool has_unknown(int i) const { return slot_[i] >= 0; }
 
   // pair: n*K class-major, which dual variables may differ from zero.
   void begin(const std::vector<char>& pair) {
@@ -42,7 +104,7 @@ class FaceSystem {
       for (int k = 0; k < K; ++k)
         if (pair[at(k, i)]) rows_[k].push_back(i);
     }
-    size_ = tied_ + whole_.n_free();
+    size_ = tied_ + free_.count();
     C_.assign(static_cast<std::size_t>(size_) * size_, 0.0);
     z_.assign(size_, 0.0);
   }
@@ -52,7 +114,7 @@ class FaceSystem {
                       double proximal) {
     for (int i = 0; i < n_; ++i)
       if (slot_[i] >= 0) z_[slot_[i]] = -e_row[i];
-    for (int j = 0; j < whole_.n_free(); ++j) {
+    for (int j = 0; j < free_.count(); ++j) {
       z_[tied_ + j] = e_col[j];
       C_[entry(tied_ + j, tied_ + j)] = proximal;
     }
@@ -89,7 +151,7 @@ class FaceSystem {
     g.resize(size);
     symv('U', size, 1.0, M.data(), size, own_.data(), 1, 0.0, g.data(), 1);
     for (int r = 0; r < size; ++r) z_[slot_[rows[r]]] += g[r];
-    if (whole_.has_free(k)) add_free_terms(k);
+    if (free_.has(k)) add_free_terms(k);
     return true;
   }
 
@@ -105,8 +167,8 @@ class FaceSystem {
       own_.resize(size);
       for (int r = 0; r < size; ++r) {
         own_[r] = z_[slot_[rows[r]]];
-        for (int f = 0; f < whole_.q() && whole_.has_free(k); ++f)
-          own_[r] -= free_value(f, rows[r]) * z_[tied_ + whole_.free_offset(k) + f];
+        for (int f = 0; f < free_.q && free_.has(k); ++f)
+          own_[r] -= free_value(f, rows[r]) * z_[tied_ + free_.offset(k) + f];
       }
       symv('U', size, -1.0, inverse_[k].data(), size, own_.data(), 1, 1.0, solved_[k].data(), 1);
       for (int r = 0; r < size; ++r) dY[at(k, rows[r])] = solved_[k][r];
@@ -120,7 +182,7 @@ class FaceSystem {
   template <typename T>
   static constexpr double kDiagonal = std::is_same_v<T, double> ? 1e-12 : 1e-6;
 
-  const NewtonSystem& whole_;
+  const FreeColumns& free_;
   int n_, tied_ = 0, size_ = 0;
   std::vector<int> slot_, slots_;  // per sample: its unknown xi, or -1; per row of a class
   std::vector<std::vector<int>> rows_;
@@ -154,15 +216,15 @@ class FaceSystem {
     return static_cast<std::size_t>(std::min(r, c)) * size_ + std::max(r, c);
   }
   double free_value(int f, int i) const {
-    return whole_.free_columns()[static_cast<std::size_t>(f) * n_ + i];
+    return free_.data()[static_cast<std::size_t>(f) * n_ + i];
   }
 
   void add_free_terms(int k) {
     const auto& rows = rows_[k];
-    const int size = static_cast<int>(rows.size()), first = tied_ + whole_.free_offset(k);
+    const int size = static_cast<int>(rows.size()), first = tied_ + free_.offset(k);
     own_.resize(size);
     column_.resize(size);
-    for (int f = 0; f < whole_.q(); ++f) {
+    for (int f = 0; f < free_.q; ++f) {
       for (int r = 0; r < size; ++r) own_[r] = free_value(f, rows[r]);
       symv('U', size, 1.0, inverse_[k].data(), size, own_.data(), 1, 0.0, column_.data(), 1);
       for (int r = 0; r < size; ++r) {

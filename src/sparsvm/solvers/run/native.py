@@ -11,8 +11,6 @@ from sparsvm._typing import Floats
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import Problem
 
-LEAST_PART = 1e-100
-
 
 def penalty_arguments(terms: PenaltyTerms) -> dict[str, Any]:
     """Return what every native solver takes of a penalty."""
@@ -73,16 +71,6 @@ def hinge_problem(problem: Problem) -> Any:
 def smooth_problem(problem: Problem) -> Any:
     """Return the problem as the native solvers of smooth losses take it, checked, feature-major."""
     return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
-
-
-def divided_masses(problem: Problem) -> Floats:
-    """Return the masses divided by alpha, which native code takes to be positive.
-
-    Those below a part in 1e100 are taken for that much: no certificate sees the difference, while
-    interior_point, which squares ratios of them, stalled at once with parts of 1e-160.
-    """
-    masses = problem.mass / problem.alpha
-    return np.asarray(np.maximum(masses, LEAST_PART * masses.max()))
 
 
 def undivided_arguments(problem: Problem) -> dict[str, Any]:

@@ -1,0 +1,97 @@
+// The problem in the units of the interior point, and its columns as they are used there.
+//
+// The penalty has radius one: lambda_i = p_i / alpha, and columns are divided by omega. With a free
+// intercept columns are also centred, which changes nothing but keeps the matrices well conditioned.
+// Arrays of pairs (sample, class) are class-major. Y~ = Y - lambda Z, with Z the true classes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "penalty/penalty_layout.hpp"
+#include "problem/hinge_problem.hpp"
+#include "solvers/interior_point/newton_system.hpp"
+
+namespace sparsvm {
+
+class ScaledProblem {
+ public:
+  /// The problem is kept by the caller; poll is called between the parts of X X'.
+  ScaledProblem(const HingeProblem& problem, const std::function<void()>& poll);
+
+  const HingeProblem& given;
+  const Design& design;
+  const int n, classes, outputs;
+  const int first_class;  ///< the first one with weights
+  const int64_t d;
+  const Penalty penalty;  ///< a mixture at one of its ends is the pure penalty
+  const bool quadratic;
+  const PenaltyLayout layout;
+  const int32_t* y;
+  const double* lambda;
+  const double* tilt;   ///< d x outputs or null: the objective gets -<tilt, W>
+  const double offset;  ///< constant of the objective, which tolerances are relative to
+
+  std::vector<double> margins;  ///< n*K, of either sign, zero at the true class
+  std::vector<double> shares;   ///< of the classes in the mass, positive
+  bool empty_class = false;     ///< some class has no samples
+  double total_lambda = 0.0;
+  double margin_unit = 1.0;  ///< mean size of a sample's margins
+  double zero_value = 0.0;   ///< the objective of the zero model
+
+  std::vector<double> mean;            ///< per feature, what centring took away
+  std::vector<int32_t> free_features;  ///< unpenalised, in the order of their columns
+  std::vector<double> free_scale;      ///< what these were divided by
+  FreeColumns free;
+  QuadraticPart quadratic_part;
+  double tilt_norm = 0.0;  ///< |V|^2 of a tilt V under a quadratic penalty
+
+  std::size_t at(int k) const { return static_cast<std::size_t>(k) * n; }
+  double magnitude(double primal) const { return std::fabs(primal + offset); }
+
+  /// Columns of the listed features, centred and divided by omega.
+  void gather(const std::vector<int32_t>& list, double* out);
+  void centre(int32_t j, double* x);
+  /// out (d x outputs) = X'A for A (n x K, sample-major).
+  void transposed(const double* sample_major, double* out) const;
+  /// Column k of Y~.
+  void signed_column(const std::vector<double>& Y, int k, std::vector<double>& out) const;
+  /// Y~, sample-major.
+  std::vector<double> signed_rows(const std::vector<double>& Y) const;
+  /// out = -C'Y~, for the columns C of every class that has free ones.
+  void residuals(const FreeColumns& columns, const std::vector<double>& Y,
+                 std::vector<double>& out) const;
+  /// S += F b
+  void add_free_scores(const std::vector<double>& b, std::vector<double>& S) const;
+
+  double hinge(const std::vector<double>& S, double scale) const;
+  /// The factor that makes scores S keep all margins, if it is just above one; otherwise one.
+  double separating_scale(const std::vector<double>& S) const;
+
+  /// Quadratic penalty: S += X W for the weights that Y stands for.
+  void add_quadratic_scores(const std::vector<double>& Y, std::vector<double>& S) const;
+  /// sum_k Y~_k' (X X') Y~_k / 2 and Y~ . (X V); zero for other penalties.
+  std::pair<double, double> quadratic_terms(const std::vector<double>& Y) const;
+  /// W = (V - X'Y~) / omega^2, the weights that a dual point stands for.
+  void quadratic_weights(const std::vector<double>& Y, std::vector<double>& W) const;
+  /// The scores of these weights and of b; returns their penalty. X X'Y~ cancels where the features
+  /// are large against alpha, so that its scores are not those of X'Y~ to the last digits.
+  double exact_quadratic_scores(const std::vector<double>& Y, const std::vector<double>& b,
+                                std::vector<double>& S) const;
+
+ private:
+  // Quadratic penalty with a tilt V: W = V - X'Y~ (in scaled columns), so the scores and both
+  // values get constant terms from V.
+  std::vector<double> tilt_scores_;
+
+  void set_margins();
+  void add_free_feature(int32_t j);
+  void form_quadratic_part(const std::function<void()>& poll);
+  void form_gram(const std::function<void()>& poll);
+  void add_tilt_scores(const std::vector<int32_t>& list, const std::vector<double>& X);
+  void quadratic_product(double factor, const double* v, double rest, double* out) const;
+};
+
+}  // namespace sparsvm

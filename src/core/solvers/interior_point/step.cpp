@@ -1,0 +1,300 @@
+// One Newton step of the interior point: Mehrotra's predictor and corrector, centrality corrections.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "solvers/interior_point/equalities.hpp"
+#include "solvers/interior_point/interior_point.hpp"
+#include "solvers/interior_point/settings.hpp"
+
+namespace sparsvm {
+
+using namespace interior_point_settings;
+
+bool InteriorPoint::iterate(int it) {
+  ConeBlocks& blocks = set_.blocks;
+  const std::vector<double>&Y = x_.Y, &U = x_.U, &dY = dir_.v.y, &dU = dir_.U;
+  x_.mu = average_complementarity();
+  blocks.compute_scaling();
+  // Without groups the curvatures differ too much from feature to feature: refining takes what is saved.
+  system_.coarse = prices_change() && p_.layout.shape.kind != BlockKind::absolute &&
+                   incumbent_.dense.primal - incumbent_.dual_value >
+                       kCoarseGap * p_.magnitude(incumbent_.dense.primal);
+  damp_free_coefficients();
+  assemble();
+  monitor_.poll();
+  if (!predict()) return false;
+  monitor_.poll();
+  if (prices_change()) {
+    guess_.pairs.resize(Y.size());
+    for (std::size_t a = 0; a < Y.size(); ++a) guess_.pairs[a] = dU[a] * Y[a] < dY[a] * U[a];
+    blocks.keeping_weight(guess_.blocks);
+  }
+
+  double ap = std::min(largest_step(U, dU, 1.0), blocks.max_primal_step());
+  double ad = std::min(largest_step(Y, dY, 1.0), blocks.max_dual_step());
+  double after = blocks.complementarity(ap, ad);
+  for (std::size_t a = 0; a < Y.size(); ++a) after += (Y[a] + ad * dY[a]) * (U[a] + ap * dU[a]);
+  after /= static_cast<double>(Y.size()) + blocks.degree();
+  const double sigma = std::pow(std::clamp(after / x_.mu, 0.0, 1.0), 3);
+  correct(sigma * x_.mu);
+  std::tie(ap, ad) = centre(sigma * x_.mu);
+  if (std::min(ap, ad) < kShortStep) {
+    // Far off the central path the second-order terms mislead: a plain centring step then.
+    plain_direction(std::max(sigma, 0.5) * x_.mu, kRefined);
+    std::tie(ap, ad) = step_lengths();
+  }
+  std::vector<int64_t> entering;
+  // While blocks outside shorten the steps, the next ones to do so are let in early.
+  const double near = it < kEarlyIterations || blocked_ ? kNear : kEnteringNorm, full = ad;
+  if (prices_change()) ad = set_.limit_step(Y, dY, full, entering);
+  blocked_ = ad < full;
+  double size = ap + ad;
+  for (std::size_t a = 0; a < Y.size(); ++a) size += std::fabs(dY[a]) + std::fabs(dU[a]);
+  if (!std::isfinite(size)) return false;
+  progress_.short_steps = std::max(ap, ad) < kNoStep ? progress_.short_steps + 1 : 0;
+  if (progress_.short_steps >= kMostNoSteps) return false;
+  advance(ap, ad);
+  x_.mu = average_complementarity();
+  if (prices_change()) {
+    set_.list_near(near, entering);
+    if (blocked_ && !p_.layout.joint) set_.list_next(full - ad, 1.0 - ad / full, entering);
+    if (gap_below(incumbent_.dense, kSettlingGap) && !blocked_) remove_idle();
+    set_.add(entering, Y, x_.mu);
+  }
+  return true;
+}
+
+double InteriorPoint::average_complementarity() const {
+  double sum = set_.blocks.complementarity();
+  for (std::size_t a = 0; a < x_.Y.size(); ++a) sum += x_.Y[a] * x_.U[a];
+  return sum / (static_cast<double>(x_.Y.size()) + set_.blocks.degree());
+}
+
+// Free coefficients get a quadratic term: the optimal face may be unbounded in them, and the last
+// digits of a certificate are those of the scores. Its curvature is a small share of the gap, as theirs
+// is along such a face, so that it vanishes with it; a fixed one would leave the equalities of the
+// dual a residual, of which coefficients of 1e5 margins, as a tiny alpha allows them, make any gap.
+void InteriorPoint::damp_free_coefficients() {
+  system_.proximal =
+      kProximal * x_.mu * static_cast<double>(x_.Y.size()) / (p_.margin_unit * p_.margin_unit);
+  for (std::size_t j = 0; j < x_.b.size(); ++j) rhs_.b[j] -= system_.proximal * x_.b[j];
+}
+
+void InteriorPoint::assemble() {
+  const int explicit_before = system_.n_explicit();
+  if (options_.explicit_coordinates)
+    system_.choose_explicit(set_.blocks, set_.column_scale.data(), kExplicitMove / x_.mu, alike_);
+  const bool joint = p_.layout.joint;
+  system_.assemble(set_.blocks, set_.X.data(), joint,
+                   p_.quadratic || (joint && p_.layout.shape.kind == BlockKind::euclidean),
+                   x_.U.data(), x_.Y.data());
+  assembled_ = set_.blocks.n_coordinates();
+  restore_explicit(explicit_before);
+}
+
+// The columns of explicit coordinates are so large that what a solve leaves of X'dY would add up to a
+// visible part of the dual ball over the iterations: the next step takes it back, or, where the
+// coordinates are explicit no longer, it is a dual residual like others.
+void InteriorPoint::restore_explicit(int explicit_before) {
+  rhs_.z.clear();
+  if (system_.n_explicit() == 0 && explicit_before == 0) return;
+  ConeBlocks& blocks = set_.blocks;
+  std::vector<double>& drift = set_.prices(x_.Y);
+  blocks.subtract_held(drift.data());
+  if (system_.n_explicit() > 0)
+    system_.remove_drift(drift.data(), rhs_.z);
+  else
+    for (int64_t c = 0; c < blocks.n_coordinates(); ++c) blocks.shift[c] -= drift[c];
+}
+
+// Factors and computes the affine direction, regularising more while the solve is inaccurate.
+bool InteriorPoint::predict() {
+  system_.regularisation = std::max(kMinRegularisation, 1e-2 * system_.regularisation);
+  for (;;) {
+    const double best = find_regularisation();
+    if (best <= std::max(kAccurate, system_.attainable())) return true;
+    if (best > kBearable && !polishing_ &&
+        (expensive_explicit() || more_explicit(kLeastAlikeFactor)))
+      continue;
+    if (!std::isfinite(best) || !system_.factor()) return false;
+    plain_direction(0.0, kAccurate);
+    return true;
+  }
+}
+
+// The first regularisation with which the affine direction is accurate, and the direction; or the one
+// that comes nearest to it. Returns the residual.
+double InteriorPoint::find_regularisation() {
+  double best = std::numeric_limits<double>::infinity(), best_level = kMinRegularisation;
+  for (;;) {
+    if (system_.factor()) {
+      // It only tells how far to go and what bends; a residual that passes will do.
+      plain_direction(0.0, kAccurate);
+      if (solve_residual_ <= std::max(kAccurate, system_.attainable())) return solve_residual_;
+      if (solve_residual_ < best) {
+        best = solve_residual_;
+        best_level = system_.regularisation;
+      }
+    }
+    if (more_explicit(1.0)) continue;
+    if (system_.be_more_accurate()) {
+      assemble();
+      continue;
+    }
+    if (system_.regularisation >= kMaxRegularisation) break;
+    system_.regularisation *= 1e2;
+  }
+  system_.regularisation = best_level;
+  return best;
+}
+
+// After a solve that failed: whether more coordinates became unknowns of their own, with a factor for
+// columns alike of at least so much. The larger D is, the fewer digits x' dY, which all but cancels,
+// has left for it.
+bool InteriorPoint::more_explicit(double least) {
+  while (options_.explicit_coordinates && !p_.quadratic && alike_ > least) {
+    const int before = system_.n_explicit();
+    alike_ *= kAlikeReduction;
+    assemble();
+    if (system_.n_explicit() > before) return true;
+    if (system_.too_expensive()) return false;
+  }
+  return false;
+}
+
+// Whether coordinates that were too expensive as unknowns have become some all the same.
+bool InteriorPoint::expensive_explicit() {
+  if (!system_.too_expensive()) return false;
+  system_.choose_at_any_cost();
+  assemble();
+  return !system_.too_expensive();
+}
+
+// The affine or a centring direction, without second-order terms.
+void InteriorPoint::plain_direction(double tau, double accuracy) {
+  terms_.assign(x_.Y.size(), 0.0);
+  set_.blocks.clear_terms();
+  direction(tau, accuracy);
+}
+
+// Newton direction for complementarity tau and the terms now set; fills dir_ and the blocks'
+// directions.
+void InteriorPoint::direction(double tau, double accuracy) {
+  ConeBlocks& blocks = set_.blocks;
+  const std::size_t size = x_.Y.size(), first = p_.at(p_.first_class);
+  blocks.compute_rhs(tau);
+  target_.resize(size);
+  if (!set_.empty()) {
+    // X (h + D shift)
+    response_.resize(blocks.n_coordinates());
+    for (int64_t b = 0; b < blocks.size(); ++b) {
+      double along = 0.0;
+      for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+        along += blocks.vec[c] * blocks.shift[c];
+      for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+        response_[c] = blocks.h[c] + blocks.delta[c] * blocks.shift[c] +
+                       blocks.kappa(b) * along * blocks.vec[c];
+    }
+    set_.scores(response_, rhs_.y.data() + first);
+  }
+  // The class pinned to zero has no weights.
+  std::fill(rhs_.y.begin(), set_.empty() ? rhs_.y.end() : rhs_.y.begin() + first, 0.0);
+  for (std::size_t a = 0; a < size; ++a) {
+    target_[a] = tau - x_.U[a] * x_.Y[a] + terms_[a];
+    rhs_.y[a] += target_[a] / x_.Y[a] - rho_[a];
+  }
+  solve_residual_ = system_.solve(rhs_, dir_.v, accuracy);
+  exact_row_sums(p_, rhs_, dir_.v);
+  dir_.U.resize(size);
+  for (std::size_t a = 0; a < size; ++a) dir_.U[a] = (target_[a] - x_.U[a] * dir_.v.y[a]) / x_.Y[a];
+  std::vector<double>& dg = set_.transposed(dir_.v.y.data());
+  system_.complete(dir_.v, dg.data());
+  blocks.recover(dg.data());
+}
+
+// Mehrotra's corrector: the direction with the second-order terms of the affine one.
+void InteriorPoint::correct(double tau) {
+  for (std::size_t a = 0; a < x_.Y.size(); ++a) terms_[a] = -dir_.U[a] * dir_.v.y[a];
+  set_.blocks.second_order_terms();
+  direction(tau, kRefined);
+}
+
+// Gondzio's centrality corrections: with the factors at hand, what would leave a neighbourhood of
+// the central path after a longer step is bent back into it. In the middle of a solve, where the
+// cones bend most, this turns steps of one half into ones of nine tenths. Returns the steps.
+std::pair<double, double> InteriorPoint::centre(double tau) {
+  ConeBlocks& blocks = set_.blocks;
+  auto [ap, ad] = step_lengths();
+  // Explicit coordinates come with tiny alphas, where the certificate's bounds on rounding need dual
+  // points well inside the ball: shorter steps leave more room. And on longer ones the intercept of
+  // a class without samples, which has no optimum, diverges before the dual is feasible.
+  if (system_.n_explicit() > 0 || p_.empty_class) return {ap, ad};
+  // Curvature ties the dual slacks to the weights: their directions belong together.
+  const bool tied = p_.quadratic || p_.layout.shape.quad > 0.0;
+  const double low = kNeighbourhood * tau, high = tau / kNeighbourhood;
+  const int most = p_.n < kManySamples ? 1 : kCentrings;
+  for (int c = 0; c < most && std::min(ap, ad) < kLongStep; ++c) {
+    const double longer = std::min(1.0, 1.5 * ap + 0.3), further = std::min(1.0, 1.5 * ad + 0.3);
+    for (std::size_t a = 0; a < x_.Y.size(); ++a)
+      terms_[a] += ConeBlocks::centring_term(
+          (x_.U[a] + longer * dir_.U[a]) * (x_.Y[a] + further * dir_.v.y[a]), low, high);
+    blocks.add_centring_terms(longer, further, low, high);
+    saved_dir_ = dir_;
+    blocks.save_directions();
+    direction(tau, kRefined);
+    const auto [p, d] = step_lengths();
+    const bool keep_p = tied ? p + d > ap + ad : p > ap, keep_d = tied ? keep_p : d > ad;
+    restore_directions(!keep_p, !keep_d);
+    const double gain = std::max(p - ap, d - ad);
+    if (keep_p) ap = p;
+    if (keep_d) ad = d;
+    if (gain < kCentringGain) break;
+  }
+  return {ap, ad};
+}
+
+void InteriorPoint::restore_directions(bool primal, bool dual) {
+  if (primal) {
+    std::swap(dir_.U, saved_dir_.U);
+    std::swap(dir_.v.xi, saved_dir_.v.xi);
+    std::swap(dir_.v.b, saved_dir_.v.b);
+  }
+  if (dual) {
+    std::swap(dir_.v.y, saved_dir_.v.y);
+    std::swap(dir_.v.z, saved_dir_.v.z);
+  }
+  set_.blocks.restore_directions(primal, dual);
+}
+
+std::pair<double, double> InteriorPoint::step_lengths() const {
+  const double primal = std::min(largest_step(x_.U, dir_.U, 2.0), set_.blocks.max_primal_step());
+  const double dual = std::min(largest_step(x_.Y, dir_.v.y, 2.0), set_.blocks.max_dual_step());
+  return {std::min(1.0, kStepFraction * primal), std::min(1.0, kStepFraction * dual)};
+}
+
+void InteriorPoint::advance(double primal, double dual) {
+  set_.blocks.step(primal, dual);
+  for (std::size_t a = 0; a < x_.Y.size(); ++a) {
+    x_.U[a] += primal * dir_.U[a];
+    x_.Y[a] += dual * dir_.v.y[a];
+  }
+  for (int i = 0; i < p_.n; ++i) x_.xi[i] += primal * dir_.v.xi[i];
+  for (std::size_t j = 0; j < x_.b.size(); ++j) x_.b[j] += primal * dir_.v.b[j];
+  if (prices_change()) set_.advance(dual);
+}
+
+void InteriorPoint::remove_idle() {
+  if (system_.n_explicit() > 0) return;
+  const std::vector<char> idle = set_.remove_idle();
+  if (idle.empty()) return;
+  std::size_t kept = 0;
+  for (std::size_t b = 0; b < idle.size(); ++b)
+    if (!idle[b]) guess_.blocks[kept++] = guess_.blocks[b];
+  guess_.blocks.resize(kept);
+  assembled_ = set_.blocks.n_coordinates();
+}
+
+}  // namespace sparsvm
