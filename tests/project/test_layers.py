@@ -28,3 +28,19 @@ def test_rooms_are_not_imported_as_a_whole_package():
         if isinstance(node, ast.Import) and any(name.name == "sparsvm" for name in node.names)
     ]
     assert plain == []
+
+
+def test_rooms_ask_a_penalty_for_its_traits_and_not_for_its_kind():
+    branches = [
+        f"{path.relative_to(PACKAGE).as_posix()}:{node.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        and any(
+            isinstance(side, ast.Attribute)
+            and side.attr == "kind"
+            and ast.unparse(side.value).endswith(("penalty", "terms", "self"))
+            for side in (node.left, *node.comparators)
+        )
+    ]
+    assert branches == []

@@ -219,7 +219,7 @@ def _target(problem: Problem) -> Floats:
     of the entries was badly conditioned.
     """
     target = np.zeros((problem.n_outputs, problem.d))
-    if problem.penalty.separable and problem.tilt is not None:
+    if problem.penalty.is_l1 and problem.tilt is not None:
         inside = np.maximum(problem.penalty.omega - np.abs(problem.tilt), 0.0)
         target = np.where(problem.penalty.omega > 0.0, -np.sign(problem.tilt) * inside, 0.0)
     return np.asarray(target)

@@ -315,7 +315,7 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
     """
     penalty, tilt = problem.penalty, problem.tilt
     assert tilt is not None
-    if penalty.separable:
+    if penalty.is_l1:
         # |tilt - c G| <= omega, coordinate by coordinate.
         sizes = np.abs(G) - error
         room = penalty.omega * limit(problem) + np.sign(G) * tilt

@@ -96,6 +96,16 @@ class PenaltyTerms:
         return self.separable or self.n_groups == self.d
 
     @property
+    def is_l1(self) -> bool:
+        """Whether the penalty is a (weighted) l1 norm."""
+        return self.is_norm and self.separable
+
+    @property
+    def is_group_norm(self) -> bool:
+        """Whether the penalty is the sum of norms of groups, and nothing else."""
+        return self.group_order is not None and self.l1_ratio == 0.0
+
+    @property
     def ceiling(self) -> float:
         """The most that one group can cost."""
         return float("inf")

@@ -140,7 +140,8 @@ class BCD(Solver):
         search = self.step == "LS"
         randomised = self.selection == "random" or (self.selection is None and not search)
         largest = self.norm == "linf" or (self.norm is None and randomised)
-        rows = penalty.kind == "l1/l2" and penalty.n_groups == penalty.d and not penalty.per_class
+        rows = penalty.is_group_norm and penalty.group_order == 2.0
+        rows = rows and penalty.n_groups == penalty.d and not penalty.per_class
         return _core.Bcd(
             native_problem(problem),
             line_search=search,

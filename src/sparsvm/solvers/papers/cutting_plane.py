@@ -65,7 +65,7 @@ class CuttingPlane(Solver):
         """Say why not: another loss, another penalty, unpenalised features."""
         if not isinstance(problem.loss, Hinge):
             return "cutting_plane solves the hinge loss only."
-        if problem.penalty.kind != "l2":
+        if not problem.penalty.quadratic:
             return f"cutting_plane solves the penalty l2 only, not {problem.penalty.kind}."
         if problem.penalty.free.size:
             return "cutting_plane needs every feature penalised."

@@ -118,6 +118,6 @@ def _held_out_loss(
 def _native(problem: Problem, samples: NDArray[np.int64], eta0: float, seed: int) -> Any:
     penalty = problem.penalty
     # The proxes of these norms add up, so features may wait for theirs.
-    rows = penalty.kind in ("l1/l2", "l1/linf") and penalty.n_groups == penalty.d
-    lazy = (penalty.kind == "l1" or rows) and problem.tilt is None
+    rows = penalty.is_group_norm and penalty.n_groups == penalty.d
+    lazy = (penalty.is_l1 or rows) and problem.tilt is None
     return _core.Fobos(native_problem(problem), samples=samples, eta0=eta0, lazy=lazy, seed=seed)
