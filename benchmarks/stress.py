@@ -8,7 +8,9 @@ size at which coefficients appear. Each is solved with ``solver="auto"`` to 1e-6
 for a fit that stalls, warns, takes long, or whose proof does not stand: small ones are proven once
 more in the naive way, and their lower bounds are held against what HiGHS or Clarabel find. The last
 lines are totals. ``--one SEED`` shows one problem and how each solver fared; ``--tilts`` adds the
-linear terms that only linearised non-convex penalties have.
+linear terms that only linearised non-convex penalties have. ``--smooth`` draws problems of the
+smooth losses instead, solved to 1e-4: columns of one scale or over four orders, independent or
+correlated, and alphas down to 1e-6 of the size at which coefficients appear.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import hinge_cases
 import problems
 from reference import oracles
-from sparsvm.losses import Hinge
+from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution
 from sparsvm.solvers import resolve
 
-TOL = 1e-6
+TOL, TOL_SMOOTH = 1e-6, 1e-4
 SLOW = 5.0  # seconds of the processor
 SHARES = (-7.0, 0.3)  # powers of ten of alpha
 # Products of samples, classes and coefficients up to which a proof is done again, and up to which
@@ -99,6 +101,35 @@ def draw(seed: int, tilts: bool = False) -> Case:
     return Case(seed, problem, [family.__name__ for family in chosen])
 
 
+def draw_smooth(seed: int) -> Case:
+    """Draw the problem of a seed, with a smooth loss."""
+    rng = np.random.default_rng([seed, 43])
+    n_classes = int(rng.choice([2, rng.integers(3, 11)], p=[0.3, 0.7]))
+    n = 2 * n_classes + int(10.0 ** rng.uniform(1.0, 2.3))
+    d = int(10.0 ** rng.uniform(0.5, 2.5))
+    y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)])
+    X = rng.standard_normal((n, d))
+    families = []
+    if rng.random() < 0.5:
+        families.append("informative")
+        X += rng.uniform(0.2, 2.0) * rng.standard_normal((n_classes, d))[y]
+    if rng.random() < 0.3:
+        families.append("correlated")
+        X += 2.0 * rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
+    if rng.random() < 0.4:
+        families.append("unscaled")
+        X *= 10.0 ** rng.uniform(-2.0, 2.0, d)
+    if rng.random() < 0.2:
+        families.append("with zeros")
+        X *= rng.random((n, d)) < 0.3
+    weights = rng.uniform(0.1, 3.0, n) if rng.random() < 0.3 else np.ones(n)
+    drawn = problems.Draw(rng, X, y, n_classes, weights)
+    penalty = problems.draw_penalty(str(rng.choice(problems.PENALTIES)), drawn)
+    loss = rng.choice([SquaredHinge, Logistic, OvrSquaredHinge])()
+    problem = problems.finish(drawn, penalty, loss, (-6.0, 0.0))
+    return Case(seed, problem, [loss.name, *families])
+
+
 @dataclass
 class Fit:
     """What came of one problem."""
@@ -112,7 +143,7 @@ class Fit:
 
 def fit(case: Case) -> Fit:
     """Solve the problem as ``solver="auto"`` does, and judge the answer."""
-    control = Control(tol=TOL)
+    control = Control(tol=TOL_SMOOTH if case.problem.loss.smooth else TOL)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         began = time.process_time()
@@ -138,7 +169,7 @@ def judged(found: Fit) -> Fit:
 def contradicted(problem: Problem, solution: Solution) -> str | None:
     """Say how the proof fails: by loops over its terms, or by a better point of another solver."""
     size = problem.n * problem.n_outputs * problem.d
-    if size > NAIVE:
+    if size > NAIVE or problem.loss.smooth:
         return None
     try:
         hinge_cases.assert_proven(problem, solution, TOL)
@@ -188,14 +219,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="begin no fit after so many")
     parser.add_argument("--one", type=int, metavar="SEED", help="show this problem only")
     parser.add_argument("--tilts", action="store_true", help="with linear terms")
+    parser.add_argument("--smooth", action="store_true", help="smooth losses")
     options = parser.parse_args(arguments)
+
+    def drawn(seed: int) -> Case:
+        return draw_smooth(seed) if options.smooth else draw(seed, options.tilts)
+
     if options.one is not None:
-        show(draw(options.one, options.tilts))
+        show(drawn(options.one))
         return
     end = time.monotonic() + options.seconds
     seed, stalls, warned, wrong, slowest = options.seed, 0, 0, 0, (0.0, options.seed)
     while time.monotonic() < end:
-        found = fit(draw(seed, options.tilts))
+        found = fit(drawn(seed))
         stalls += not found.solution.converged
         warned += bool(found.warnings)
         wrong += bool(found.wrong)

@@ -12,7 +12,7 @@ import numpy as np
 from sparsvm import _core
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
-from sparsvm.losses import Hinge
+from sparsvm.losses import SmoothLoss
 from sparsvm.numerics.columns import Columns
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
@@ -21,6 +21,7 @@ from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
+from sparsvm.solvers.smooth_interior_point import solve_smooth, unsupported_smooth
 
 # Beyond this many bytes of factorisations the method is the wrong one.
 MEMORY_LIMIT = 4 * 2**30
@@ -78,13 +79,13 @@ class InteriorPoint(Solver):
         self.max_iter = max_iter
 
     def unsupported(self, problem: Problem) -> str | None:
-        """Say why not: another loss, a penalty that is not convex, factorisations too large."""
-        if not isinstance(problem.loss, Hinge):
-            return "interior_point solves the hinge loss only."
-        if not problem.penalty.convex:
-            return "interior_point solves convex penalties only."
+        """Say why not: a loss or penalty that is not convex, factorisations too large."""
+        if not problem.convex:
+            return "interior_point solves convex losses and penalties only."
         if not problem.penalty.built_in:
             return "interior_point takes the built-in penalties only."
+        if isinstance(problem.loss, SmoothLoss):
+            return unsupported_smooth(problem)
         # K matrices of size n from the side of the samples, or one of at most the size of all
         # coefficients (and group couplings) from the side of the features.
         n, K = problem.n, problem.n_classes
@@ -99,6 +100,9 @@ class InteriorPoint(Solver):
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Solve to ``control.tol``; ``start`` opens the working set and supplies the dual."""
+        if isinstance(problem.loss, SmoothLoss):
+            with blas_threads(control.n_jobs or 1):
+                return solve_smooth(problem, start, control, self._limit(control), self.name)
         began = time.perf_counter()
         # Whether the last digits were there already, and only the certificate lost them; whether it
         # was not the tolerance that ended the last trial, so that another would change nothing.
@@ -138,6 +142,8 @@ class InteriorPoint(Solver):
 
     def attempt(self, problem: Problem, start: Start | None, control: Control) -> Attempt | None:
         """Return what the warm or else the cold start came to, if it was the tolerance."""
+        if isinstance(problem.loss, SmoothLoss):
+            return None
         if np.bincount(problem.y, minlength=problem.n_classes).min() == 0:
             # The intercept of such a class is unbounded; only a certificate tells what is left.
             return None

@@ -92,7 +92,7 @@ RULES: tuple[Rule, ...] = (
         "a user's own penalty has a prox and nothing else",
     ),
     Rule(
-        ("block_newton", "sparsa"),
+        ("block_newton", "interior_point", "sparsa"),
         lambda problem, control: problem.loss.smooth,
         "Newton steps on the active features",
     ),
