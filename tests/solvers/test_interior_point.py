@@ -264,7 +264,7 @@ def test_verbose_prints_progress(capsys):
 def test_what_it_cannot_solve_is_refused_in_a_sentence(monkeypatch):
     problem = problems.make(0)
     ramp = replace(problem, loss=Ramp())
-    with pytest.raises(ValueError, match="interior_point solves the hinge loss only"):
+    with pytest.raises(ValueError, match="interior_point solves convex losses and penalties only"):
         resolve("interior_point", ramp, Control())
     terms = CappedL1().resolve(problem.d, problem.n_outputs, None)
     capped = replace(problem, penalty=terms)
