@@ -268,7 +268,7 @@ def test_what_it_cannot_solve_is_refused_in_a_sentence(monkeypatch):
         resolve("interior_point", ramp, Control())
     terms = CappedL1().resolve(problem.d, problem.n_outputs, None)
     capped = replace(problem, penalty=terms)
-    with pytest.raises(ValueError, match="interior_point solves convex penalties only"):
+    with pytest.raises(ValueError, match="interior_point solves convex losses and penalties only"):
         resolve("interior_point", capped, Control())
     monkeypatch.setattr(interior_point, "MEMORY_LIMIT", 8 * 3 * problem.n**2)
     with pytest.raises(ValueError, match=rf"with {problem.n} samples \(its limit is 0 GiB"):
