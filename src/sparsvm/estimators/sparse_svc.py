@@ -57,7 +57,8 @@ class SparseSVC(PenalisedClassifier):
         A name or an object of :mod:`sparsvm.penalties`: "l1", "l2", "elasticnet", "l1/l2",
         "l1/linf", "sparse_group", or for example ``GroupL2(groups=5)``. "l0" and "capped_l1" are
         not convex: they select fewer features, and the model is a critical point (see
-        :class:`~sparsvm.solvers.DCA`).
+        :class:`~sparsvm.solvers.DCA`). A convex penalty of your own is a subclass of
+        :class:`~sparsvm.penalties.Penalty`.
     alpha : float or None, default=None
         Strength of the penalty; None means 1 / (sum of the weights), the classical C = 1. At a tiny
         alpha the exact optimum may predict worse than what another library returns before it has

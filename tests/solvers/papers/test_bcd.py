@@ -9,7 +9,7 @@ from reference.bcd import CyclicDescent
 from sparsvm import _core
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import BCD
-from sparsvm.solvers.papers.smooth_reference import native_problem
+from sparsvm.solvers.run.native import smooth_problem
 
 pytestmark = pytest.mark.native
 
@@ -251,4 +251,4 @@ def test_a_block_that_does_not_exist_is_refused():
     problem = rows_problem("logistic")
     with pytest.raises(ValueError, match=f"no block {problem.d} among {problem.d}"):
         BCD()._method(problem, 0).partial(problem.d)
-    assert isinstance(native_problem(problem), _core.SmoothProblem)
+    assert isinstance(smooth_problem(problem), _core.SmoothProblem)

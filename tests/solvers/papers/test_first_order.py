@@ -13,9 +13,9 @@ from sparsvm.solvers import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.first_order import first_curvature
 from sparsvm.solvers.papers.smooth_reference import (
     gradient_constant,
-    native_problem,
     spectral_constant,
 )
+from sparsvm.solvers.run.native import smooth_problem
 
 pytestmark = pytest.mark.native
 
@@ -61,7 +61,7 @@ def test_native_rows_equal_the_numpy_losses():
         W = rng.standard_normal((problem.n_outputs, problem.d))
         scores = problem.scores(W, rng.standard_normal(problem.n_outputs))
         at = (scores, problem.y, problem.margins())
-        values, slopes, curvatures = native_problem(problem).loss_rows(outputs_of(problem, scores))
+        values, slopes, curvatures = smooth_problem(problem).loss_rows(outputs_of(problem, scores))
         # The exponentials of whole rows end at 1e-304, not at 0.
         expected = problem.loss.value(*at)
         np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-300, err_msg=name)
@@ -80,14 +80,14 @@ def test_native_penalty_equals_the_numpy_one():
     rng = np.random.default_rng(1)
     for name, problem in problems.cases(6, loss="logistic"):
         W = rng.standard_normal((problem.n_outputs, problem.d)) * (rng.random(problem.d) < 0.7)
-        value = native_problem(problem).penalty(np.ascontiguousarray(W.T))
+        value = smooth_problem(problem).penalty(np.ascontiguousarray(W.T))
         assert value == pytest.approx(problem.penalty.value(W), rel=1e-12), name
 
 
 def test_constants_bound_the_curvature_and_the_search_starts_below_it():
     rng = np.random.default_rng(2)
     for name, problem in problems.smooth_cases(2):
-        native = native_problem(problem)
+        native = smooth_problem(problem)
         bound, spectral = gradient_constant(problem, native), spectral_constant(problem, native)
         W, V = rng.standard_normal((2, problem.n_outputs, problem.d))
         b, c = rng.standard_normal((2, problem.n_outputs)) * problem.fit_intercept
@@ -108,13 +108,13 @@ def test_constant_of_the_paper(loss):
     factor = {"squared_hinge": 4 * (K - 1), "logistic": 0.5, "ovr_squared_hinge": 2}[loss]
     # The free intercept is a column of ones.
     expected = factor * (np.mean(np.sum(X**2, axis=1)) + 1.0)
-    assert gradient_constant(problem, native_problem(problem)) == pytest.approx(expected)
+    assert gradient_constant(problem, smooth_problem(problem)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("loss", problems.SMOOTH_LOSSES)
 def test_fista_follows_its_equations(loss):
     problem = problems.make(2, problems.tilted, "l1/l2", loss)
-    native = native_problem(problem)
+    native = smooth_problem(problem)
     L = gradient_constant(problem, native)
     method = _core.FirstOrder(native, method="fista", line_search=False, L=L, largest=L)
     x, b = np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs)
@@ -135,7 +135,7 @@ def test_fista_follows_its_equations(loss):
 @pytest.mark.parametrize("loss", problems.SMOOTH_LOSSES)
 def test_line_search_keeps_its_inequality(loss):
     problem = problems.make(3, problems.plain, "l1", loss)
-    native = native_problem(problem)
+    native = smooth_problem(problem)
     bound = gradient_constant(problem, native)
     method = _core.FirstOrder(
         native, method="forward_backward", line_search=True, L=1e-3 * bound, largest=bound
@@ -241,4 +241,4 @@ def test_sizes_are_checked_at_the_border():
     with pytest.raises(ValueError, match="weights has shape"):
         method.start(np.zeros((problem.d + 1, problem.n_outputs)), np.zeros(problem.n_outputs))
     with pytest.raises(ValueError, match="y has length"):
-        native_problem(replace(problem, design=problems.make(3).design))
+        smooth_problem(replace(problem, design=problems.make(3).design))

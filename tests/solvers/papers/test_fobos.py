@@ -14,7 +14,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
 from sparsvm.solvers import FOBOS
 from sparsvm.solvers.papers.fobos import STEPS, _native, choose_step
-from sparsvm.solvers.papers.smooth_reference import native_problem
+from sparsvm.solvers.run.native import smooth_problem
 
 pytestmark = pytest.mark.native
 
@@ -39,7 +39,7 @@ def test_steps_follow_the_equations(loss):
         problem = problems.make(seed + 2, family, "l1", loss)
         X, i, eta0 = oracles.dense(problem), 1, 0.3
         one = np.array([i], dtype=np.int64)
-        method = _core.Fobos(native_problem(problem), samples=one, eta0=eta0, lazy=False, seed=0)
+        method = _core.Fobos(smooth_problem(problem), samples=one, eta0=eta0, lazy=False, seed=0)
         W, b = np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs)
         for t in range(1, 6):
             scores = W @ X[i] + b
@@ -67,7 +67,7 @@ def test_proxes_that_wait_come_to_the_same(penalty, family):
             continue
         everyone = np.arange(problem.n, dtype=np.int64)
         points = [
-            _core.Fobos(native_problem(problem), samples=everyone, eta0=0.5, lazy=lazy, seed=3)
+            _core.Fobos(smooth_problem(problem), samples=everyone, eta0=0.5, lazy=lazy, seed=3)
             for lazy in (False, True)
         ]
         for point in points:

@@ -12,9 +12,9 @@ from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.papers.smooth_reference import (
     drive,
-    native_problem,
     unsupported_smooth,
 )
+from sparsvm.solvers.run.native import smooth_problem
 from sparsvm.solvers.run.options import (
     check_at_least_one,
     check_choice,
@@ -143,7 +143,7 @@ class BCD(Solver):
         rows = penalty.is_group_norm and penalty.group_order == 2.0
         rows = rows and penalty.n_groups == penalty.d and not penalty.per_class
         return _core.Bcd(
-            native_problem(problem),
+            smooth_problem(problem),
             line_search=search,
             randomised=randomised,
             sigma=float(self.sigma),

@@ -15,11 +15,10 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.papers.smooth_reference import (
     drive,
     gradient_constant,
-    native_problem,
     spectral_constant,
     unsupported_smooth,
 )
-from sparsvm.solvers.run.native import own_penalty
+from sparsvm.solvers.run.native import own_penalty, smooth_problem
 from sparsvm.solvers.run.options import (
     MOST,
     check_at_least_one,
@@ -117,7 +116,7 @@ class FISTA(FirstOrderSolver):
         check_positive("eta", self.eta, above=1.0)
 
     def _method(self, problem: Problem) -> Any:
-        native = native_problem(problem)
+        native = smooth_problem(problem)
         search = self.step == "LS"
         constant = gradient_constant(problem, native)
         return _core.FirstOrder(
@@ -172,7 +171,7 @@ class ForwardBackward(FirstOrderSolver):
         check_positive("gamma", self.gamma, below=2.0)
 
     def _method(self, problem: Problem) -> Any:
-        native = native_problem(problem)
+        native = smooth_problem(problem)
         search = self.step == "LS"
         constant = spectral_constant(problem, native)
         return _core.FirstOrder(
@@ -246,7 +245,7 @@ class SpaRSA(FirstOrderSolver):
     def _method(self, problem: Problem) -> Any:
         smallest, largest = float(self.alpha_min), float(self.alpha_max)
         return _core.FirstOrder(
-            native_problem(problem),
+            smooth_problem(problem),
             method="sparsa",
             line_search=True,
             L=float(np.clip(first_curvature(problem), smallest, largest)),

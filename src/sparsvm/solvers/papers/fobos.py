@@ -13,7 +13,8 @@ from sparsvm.losses import Hinge, SmoothLoss
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.papers.smooth_reference import drive, native_problem
+from sparsvm.solvers.papers.smooth_reference import drive
+from sparsvm.solvers.run.native import smooth_problem
 from sparsvm.solvers.run.options import check_at_least_one, check_positive
 
 # Fewer steps than this tell nothing about a first step.
@@ -120,4 +121,4 @@ def _native(problem: Problem, samples: NDArray[np.int64], eta0: float, seed: int
     # The proxes of these norms add up, so features may wait for theirs.
     rows = penalty.is_group_norm and penalty.n_groups == penalty.d
     lazy = (penalty.is_l1 or rows) and problem.tilt is None
-    return _core.Fobos(native_problem(problem), samples=samples, eta0=eta0, lazy=lazy, seed=seed)
+    return _core.Fobos(smooth_problem(problem), samples=samples, eta0=eta0, lazy=lazy, seed=seed)

@@ -13,7 +13,6 @@ from sparsvm.losses import SmoothLoss
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.run.incumbent import Incumbent
-from sparsvm.solvers.run.native import undivided_arguments
 from sparsvm.solvers.run.options import iteration_limit, until_certificate
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
@@ -29,11 +28,6 @@ def unsupported_smooth(name: str, problem: Problem) -> str | None:
     if not problem.penalty.convex:
         return f"{name} needs a convex penalty."
     return None
-
-
-def native_problem(problem: Problem) -> Any:
-    """Return the problem as the native reference solvers take it."""
-    return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
 
 
 def gradient_constant(problem: Problem, native: Any) -> float:

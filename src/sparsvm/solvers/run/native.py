@@ -70,9 +70,6 @@ def hinge_problem(problem: Problem) -> Any:
 
 def smooth_problem(problem: Problem) -> Any:
     """Return the problem as the native solvers of smooth losses take it, checked, feature-major."""
-    return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
-
-
-def undivided_arguments(problem: Problem) -> dict[str, Any]:
-    """Return what the solvers take that work with masses and alpha as they are, feature-major."""
-    return {**_common(problem), "mass": problem.mass, "alpha": problem.alpha}
+    return _core.SmoothProblem(
+        **_common(problem), mass=problem.mass, alpha=problem.alpha, loss=problem.loss.name
+    )
