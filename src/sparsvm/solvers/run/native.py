@@ -45,10 +45,13 @@ def own_penalty(problem: Problem) -> FeatureMajor | None:
     return None if problem.penalty.built_in else FeatureMajor(problem.penalty)
 
 
-def _common(problem: Problem) -> dict[str, Any]:
+def undivided_arguments(problem: Problem) -> dict[str, Any]:
+    """Return the arguments that both kinds of native problems share, feature-major."""
     return {
         "design": problem.design,
         "y": problem.y,
+        "mass": problem.mass,
+        "alpha": problem.alpha,
         "cost": problem.cost,
         "margin_scale": problem.margin_scale,
         "intercept": problem.fit_intercept,
@@ -60,16 +63,12 @@ def _common(problem: Problem) -> dict[str, Any]:
 def hinge_problem(problem: Problem) -> Any:
     """Return the problem as the native solvers of the hinge take it, checked and feature-major."""
     return _core.HingeProblem(
-        **_common(problem),
-        mass=problem.mass,
+        **undivided_arguments(problem),
         margins=problem.margin_matrix,
-        alpha=problem.alpha,
         offset=problem.offset,
     )
 
 
 def smooth_problem(problem: Problem) -> Any:
     """Return the problem as the native solvers of smooth losses take it, checked, feature-major."""
-    return _core.SmoothProblem(
-        **_common(problem), mass=problem.mass, alpha=problem.alpha, loss=problem.loss.name
-    )
+    return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
