@@ -1,4 +1,4 @@
-// Cholesky factors of large matrices, with a look at Ctrl-C in between.
+// Cholesky factors of large matrices, polling for Ctrl-C in between.
 #pragma once
 
 #include <algorithm>

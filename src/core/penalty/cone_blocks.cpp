@@ -3,41 +3,41 @@
 
 namespace sparsvm {
 
-void ConeBlocks::add(const BlockShape& general, std::int64_t count, const std::int32_t* cols,
-                     const std::int32_t* classes, const double* g, const double* shifts, double mu,
+void ConeBlocks::add(const BlockShape& general, int64_t count, const int32_t* cols,
+                     const int32_t* classes, const double* g, const double* shifts, double mu,
                      const double* weights, bool known) {
   Block blk;
   blk.shape = general.for_size(count);
   blk.begin = n_coordinates();
   blk.end = blk.begin + count;
-  for (std::int64_t c = 0; c < count; ++c) {
+  for (int64_t c = 0; c < count; ++c) {
     col.push_back(cols[c]);
     cls.push_back(classes[c]);
   }
-  if (static_cast<std::int64_t>(w.size()) < blk.end) grow(blk.end);
+  if (static_cast<int64_t>(w.size()) < blk.end) grow(blk.end);
   std::copy(shifts, shifts + count, shift.begin() + blk.begin);
   std::vector<double> inside(count);
-  for (std::int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
+  for (int64_t c = 0; c < count; ++c) inside[c] = g[c] + shifts[c];
   enter(blk, inside.data(), mu);
   if (weights) {
     move_to(blk, weights, mu, known);
     // The slacks of a curved block stand for G + quad*W; they were set for W = 0.
-    for (std::int64_t c = blk.begin; c < blk.end; ++c) shift[c] -= blk.shape.quad * w[c];
+    for (int64_t c = blk.begin; c < blk.end; ++c) shift[c] -= blk.shape.quad * w[c];
   }
   blocks_.push_back(blk);
 }
 
 void ConeBlocks::remove(const std::vector<char>& marked) {
   struct Move {
-    std::int64_t from, to, size;
+    int64_t from, to, size;
   };
   std::vector<Move> moves;  // of neighbours together
-  std::int64_t total = 0;
+  int64_t total = 0;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (marked[i]) continue;
     Block b = blocks_[i];
-    const std::int64_t size = b.end - b.begin;
+    const int64_t size = b.end - b.begin;
     if (!moves.empty() && moves.back().from + moves.back().size == b.begin)
       moves.back().size += size;
     else
@@ -57,10 +57,10 @@ void ConeBlocks::remove(const std::vector<char>& marked) {
 }
 
 void ConeBlocks::enter(Block& b, const double* g, double mu) {
-  const std::int64_t size = b.end - b.begin;
+  const int64_t size = b.end - b.begin;
   switch (b.shape.kind) {
     case BlockKind::absolute: {
-      const std::int64_t c = b.begin;
+      const int64_t c = b.begin;
       z1_[c] = b.shape.l1 + g[0];
       z2_[c] = b.shape.l1 - g[0];
       // With curvature the slacks depend on W, so it enters at exactly zero.
@@ -72,11 +72,11 @@ void ConeBlocks::enter(Block& b, const double* g, double mu) {
     case BlockKind::maximum: enter_maximum(b, g, mu); break;
     case BlockKind::euclidean: {
       double gg = 0.0;
-      for (std::int64_t c = 0; c < size; ++c) gg += g[c] * g[c];
+      for (int64_t c = 0; c < size; ++c) gg += g[c] * g[c];
       const double norm = std::sqrt(gg), radius = b.shape.l2;
       const double f = mu / ((radius - norm) * (radius + norm));
       b.t = f * radius;
-      for (std::int64_t c = 0; c < size; ++c) {
+      for (int64_t c = 0; c < size; ++c) {
         v_[b.begin + c] = g[c];
         w[b.begin + c] = -f * g[c];
       }
@@ -89,15 +89,15 @@ void ConeBlocks::enter(Block& b, const double* g, double mu) {
 // z1 + z2 = theta + sqrt(theta^2 + g^2) =: s with theta = mu/t makes all products equal to mu;
 // theta is the root of sum(s) = 1.
 void ConeBlocks::enter_maximum(Block& b, const double* g, double mu) {
-  const std::int64_t size = b.end - b.begin;
+  const int64_t size = b.end - b.begin;
   double sum = 0.0;
-  for (std::int64_t c = 0; c < size; ++c) sum += std::fabs(g[c]);
+  for (int64_t c = 0; c < size; ++c) sum += std::fabs(g[c]);
   // The sum is convex in theta and too large at this one, so that Newton's steps stay above the
   // root.
   double theta = (1.0 - sum) / static_cast<double>(size);
   for (int it = 0; it < 50; ++it) {
     double total = -1.0, slope = 0.0;
-    for (std::int64_t c = 0; c < size; ++c) {
+    for (int64_t c = 0; c < size; ++c) {
       const double root = std::sqrt(theta * theta + g[c] * g[c]);
       total += theta + root;
       slope += 1.0 + theta / root;
@@ -106,8 +106,8 @@ void ConeBlocks::enter_maximum(Block& b, const double* g, double mu) {
     theta -= step;
     if (!(step > 1e-14 * theta)) break;
   }
-  for (std::int64_t c = 0; c < size; ++c) {
-    const std::int64_t i = b.begin + c;
+  for (int64_t c = 0; c < size; ++c) {
+    const int64_t i = b.begin + c;
     const double s = theta + std::sqrt(theta * theta + g[c] * g[c]);
     // (s - |g|)/2 without cancellation: s^2 - g^2 = 2 theta s.
     const double small = theta * s / (s + std::fabs(g[c])), large = small + std::fabs(g[c]);
@@ -121,18 +121,18 @@ void ConeBlocks::enter_maximum(Block& b, const double* g, double mu) {
 
 // G is split where the dual norm c of the whole block is attained: u = clip(G, l1 c), v = G - u.
 void ConeBlocks::enter_sparse(Block& b, const double* g, double mu) {
-  const std::int64_t size = b.end - b.begin;
+  const int64_t size = b.end - b.begin;
   const double cap = b.shape.l1 * b.shape.dual_norm(g, size);
   double vv = 0.0;
-  for (std::int64_t c = 0; c < size; ++c) {
+  for (int64_t c = 0; c < size; ++c) {
     v_[b.begin + c] = g[c] - std::clamp(g[c], -cap, cap);
     vv += v_[b.begin + c] * v_[b.begin + c];
   }
   const double norm = std::sqrt(vv), radius = b.shape.l2;
   const double f = mu / ((radius - norm) * (radius + norm));
   b.t = f * radius;
-  for (std::int64_t c = 0; c < size; ++c) {
-    const std::int64_t i = b.begin + c;
+  for (int64_t c = 0; c < size; ++c) {
+    const int64_t i = b.begin + c;
     w[i] = -f * v_[i];
     const double u = g[c] - v_[i];
     z1_[i] = b.shape.l1 + u;
@@ -147,13 +147,13 @@ void ConeBlocks::enter_sparse(Block& b, const double* g, double mu) {
 // slope that the norm costs. (Read off the dual slacks, t would come out as three times itself.)
 void ConeBlocks::move_to(Block& b, const double* weights, double mu, bool known) {
   double sq = 0.0, vv = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     w[c] = weights[c - b.begin];
     sq += w[c] * w[c];
     vv += v_[c] * v_[c];
   }
   const double t = b.shape.kind == BlockKind::maximum ? central_maximum(b, mu) : 0.0;
-  for (std::int64_t c = b.begin; c < b.end && b.has_pairs(); ++c) {
+  for (int64_t c = b.begin; c < b.end && b.has_pairs(); ++c) {
     if (b.shape.kind == BlockKind::maximum) {
       x1_[c] = t - w[c];
       x2_[c] = t + w[c];
@@ -171,12 +171,12 @@ void ConeBlocks::move_to(Block& b, const double* weights, double mu, bool known)
 // one small slack and those of all, and the sum falls with it.
 double ConeBlocks::central_maximum(const Block& b, double mu) const {
   double largest = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) largest = std::max(largest, std::fabs(w[c]));
+  for (int64_t c = b.begin; c < b.end; ++c) largest = std::max(largest, std::fabs(w[c]));
   double lo = mu, hi = 2.0 * mu * static_cast<double>(b.end - b.begin);
   for (int it = 0; it < 100 && hi - lo > 1e-3 * lo; ++it) {
     const double mid = 0.5 * (lo + hi), t = largest + mid;
     double sum = 0.0;
-    for (std::int64_t c = b.begin; c < b.end; ++c) sum += mu / (t - w[c]) + mu / (t + w[c]);
+    for (int64_t c = b.begin; c < b.end; ++c) sum += mu / (t - w[c]) + mu / (t + w[c]);
     (sum > 1.0 ? lo : hi) = mid;
   }
   return largest + hi;
@@ -185,7 +185,7 @@ double ConeBlocks::central_maximum(const Block& b, double mu) const {
 double ConeBlocks::complementarity(double ap, double ad) const {
   double sum = 0.0;
   for (const Block& b : blocks_) {
-    for (std::int64_t c = b.begin; c < b.end; ++c) {
+    for (int64_t c = b.begin; c < b.end; ++c) {
       if (b.has_pairs())
         sum += (x1_[c] + ap * dx1_[c]) * (z1_[c] + ad * dz1_[c]) +
                (x2_[c] + ap * dx2_[c]) * (z2_[c] + ad * dz2_[c]);
@@ -208,7 +208,7 @@ double ConeBlocks::max_primal_step() const {
   double a = kUnbounded;
   for (const Block& b : blocks_) {
     if (b.has_pairs())
-      for (std::int64_t c = b.begin; c < b.end; ++c) {
+      for (int64_t c = b.begin; c < b.end; ++c) {
         if (dx1_[c] < 0.0) a = std::min(a, -x1_[c] / dx1_[c]);
         if (dx2_[c] < 0.0) a = std::min(a, -x2_[c] / dx2_[c]);
       }
@@ -223,7 +223,7 @@ double ConeBlocks::max_dual_step() const {
   double a = kUnbounded;
   for (const Block& b : blocks_) {
     if (b.has_pairs())
-      for (std::int64_t c = b.begin; c < b.end; ++c) {
+      for (int64_t c = b.begin; c < b.end; ++c) {
         if (dz1_[c] < 0.0) a = std::min(a, -z1_[c] / dz1_[c]);
         if (dz2_[c] < 0.0) a = std::min(a, -z2_[c] / dz2_[c]);
       }
@@ -236,10 +236,9 @@ double ConeBlocks::max_dual_step() const {
 
 // Largest a with (t, w) + a (dt, dw) in the second-order cone: the first positive root of
 // (t + a dt)^2 = |w + a dw|^2.
-double ConeBlocks::cone_step(double t, double dt, const double* w, const double* dw,
-                             std::int64_t size) {
+double ConeBlocks::cone_step(double t, double dt, const double* w, const double* dw, int64_t size) {
   double ww = 0.0, dd = 0.0, wd = 0.0;
-  for (std::int64_t c = 0; c < size; ++c) {
+  for (int64_t c = 0; c < size; ++c) {
     ww += w[c] * w[c];
     dd += dw[c] * dw[c];
     wd += w[c] * dw[c];
@@ -259,7 +258,7 @@ double ConeBlocks::cone_step(double t, double dt, const double* w, const double*
 
 void ConeBlocks::step(double ap, double ad) {
   for (Block& b : blocks_) {
-    for (std::int64_t c = b.begin; c < b.end; ++c) {
+    for (int64_t c = b.begin; c < b.end; ++c) {
       if (b.has_pairs()) {
         x1_[c] += ap * dx1_[c];
         x2_[c] += ap * dx2_[c];
@@ -285,7 +284,7 @@ double ConeBlocks::value(const std::vector<double>& values) const {
   double total = 0.0;
   for (const Block& b : blocks_) {
     double l1 = 0.0, sq = 0.0, big = 0.0;
-    for (std::int64_t c = b.begin; c < b.end; ++c) {
+    for (int64_t c = b.begin; c < b.end; ++c) {
       const double a = std::fabs(values[c]);
       l1 += a;
       sq += a * a;
@@ -315,7 +314,7 @@ double ConeBlocks::shift_value(double limit) const {
   double total = 0.0;
   for (const Block& b : blocks_) {
     if (b.shape.quad > 0.0) continue;
-    for (std::int64_t c = b.begin; c < b.end; ++c) {
+    for (int64_t c = b.begin; c < b.end; ++c) {
       if (std::fabs(shift[c]) > limit) return kUnbounded;
       total += std::fabs(shift[c] * w[c]);
     }
@@ -328,21 +327,21 @@ void ConeBlocks::sparse_weights(const double* column_scale, double threshold,
   out.assign(w.begin(), w.end());
   for (const Block& b : blocks_) {
     double scale = 0.0;
-    for (std::int64_t c = b.begin; c < b.end; ++c) scale = std::max(scale, column_scale[col[c]]);
+    for (int64_t c = b.begin; c < b.end; ++c) scale = std::max(scale, column_scale[col[c]]);
     if (b.has_cone()) {
       double vv = 0.0;
-      for (std::int64_t c = b.begin; c < b.end; ++c) vv += v_[c] * v_[c];
+      for (int64_t c = b.begin; c < b.end; ++c) vv += v_[c] * v_[c];
       if (b.t * scale < threshold * (1.0 - std::sqrt(vv) / b.shape.l2)) zero(b, out);
     }
     if (b.shape.kind == BlockKind::maximum) {
       double slack = 0.0, t = 0.0;
-      for (std::int64_t c = b.begin; c < b.end; ++c) {
+      for (int64_t c = b.begin; c < b.end; ++c) {
         slack += 2.0 * std::min(z1_[c], z2_[c]);
         t = std::max(t, 0.5 * (x1_[c] + x2_[c]));
       }
       if (t * scale < threshold * slack) zero(b, out);
     } else if (b.has_pairs()) {
-      for (std::int64_t c = b.begin; c < b.end; ++c)
+      for (int64_t c = b.begin; c < b.end; ++c)
         if (std::max(x1_[c], x2_[c]) * scale < threshold * std::min(z1_[c], z2_[c]) / b.shape.l1)
           out[c] = 0.0;
     }
@@ -351,7 +350,7 @@ void ConeBlocks::sparse_weights(const double* column_scale, double threshold,
 
 void ConeBlocks::subtract_held(double* dg) const {
   for (const Block& b : blocks_)
-    for (std::int64_t c = b.begin; c < b.end; ++c) {
+    for (int64_t c = b.begin; c < b.end; ++c) {
       dg[c] += shift[c];
       if (b.has_cone()) dg[c] -= v_[c];
       if (b.shape.kind == BlockKind::maximum)

@@ -8,7 +8,7 @@ void ConeBlocks::compute_scaling() {
     b.kappa = 0.0;
     switch (b.shape.kind) {
       case BlockKind::absolute: {
-        const std::int64_t c = b.begin;
+        const int64_t c = b.begin;
         const double d1 = pair_scaling(c);
         delta[c] = d1 / (1.0 + b.shape.quad * d1);
         break;
@@ -16,7 +16,7 @@ void ConeBlocks::compute_scaling() {
       case BlockKind::maximum: scale_maximum(b); break;
       case BlockKind::euclidean:
         scale_cone(b);
-        for (std::int64_t c = b.begin; c < b.end; ++c) delta[c] = b.eta2;
+        for (int64_t c = b.begin; c < b.end; ++c) delta[c] = b.eta2;
         b.kappa = 2.0 * b.eta2;
         break;
       case BlockKind::sparse:
@@ -29,7 +29,7 @@ void ConeBlocks::compute_scaling() {
 
 void ConeBlocks::scale_maximum(Block& b) {
   double curvature = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     const double a = z1_[c] / x1_[c], bb = z2_[c] / x2_[c];
     delta[c] = 1.0 / (a + bb);
     vec[c] = (a - bb) * delta[c];
@@ -40,7 +40,7 @@ void ConeBlocks::scale_maximum(Block& b) {
 
 void ConeBlocks::scale_cone(Block& b) {
   double ww = 0.0, vv = 0.0, wv = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     ww += w[c] * w[c];
     vv += v_[c] * v_[c];
     wv += w[c] * v_[c];
@@ -52,7 +52,7 @@ void ConeBlocks::scale_cone(Block& b) {
   const double twice_gamma = 2.0 * std::sqrt(0.5 * (1.0 + (b.t * radius + wv) * rx * rs));
   b.eta2 = std::sqrt(det_x / det_s);
   b.w0 = (b.t * rx + radius * rs) / twice_gamma;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     w1_[c] = (w[c] * rx - v_[c] * rs) / twice_gamma;
     vec[c] = w1_[c];
   }
@@ -62,7 +62,7 @@ void ConeBlocks::scale_cone(Block& b) {
 // that nothing cancels.
 void ConeBlocks::scale_sparse(Block& b) {
   double weighted = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     const double d1 = pair_scaling(c);
     delta[c] = d1 * (b.eta2 / (d1 + b.eta2));
     vec[c] = delta[c] * w1_[c];
@@ -74,20 +74,20 @@ void ConeBlocks::scale_sparse(Block& b) {
 void ConeBlocks::compute_rhs(double tau) {
   for (Block& b : blocks_) {
     if (b.has_pairs())
-      for (std::int64_t c = b.begin; c < b.end; ++c) {
+      for (int64_t c = b.begin; c < b.end; ++c) {
         c1_[c] = tau - x1_[c] * z1_[c] + term1_[c];
         c2_[c] = tau - x2_[c] * z2_[c] + term2_[c];
       }
     switch (b.shape.kind) {
       case BlockKind::absolute: {
-        const std::int64_t c = b.begin;
+        const int64_t c = b.begin;
         h[c] = (c1_[c] / z1_[c] - c2_[c] / z2_[c]) / (1.0 + b.shape.quad * pair_scaling(c));
         break;
       }
       case BlockKind::maximum: rhs_maximum(b); break;
       case BlockKind::euclidean:
         rhs_cone(b, tau);
-        for (std::int64_t c = b.begin; c < b.end; ++c) h[c] = a2_[c];
+        for (int64_t c = b.begin; c < b.end; ++c) h[c] = a2_[c];
         break;
       case BlockKind::sparse:
         rhs_cone(b, tau);
@@ -99,13 +99,13 @@ void ConeBlocks::compute_rhs(double tau) {
 
 void ConeBlocks::rhs_maximum(Block& b) {
   double sum = 0.0, mass = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     const double f1 = c1_[c] / x1_[c], f2 = c2_[c] / x2_[c];
     sum += f1 + f2 + vec[c] * (f2 - f1);
     mass += z1_[c] + z2_[c];
   }
   b.ht = b.kappa * (sum - (1.0 - mass));
-  for (std::int64_t c = b.begin; c < b.end; ++c)
+  for (int64_t c = b.begin; c < b.end; ++c)
     h[c] = (c2_[c] / x2_[c] - c1_[c] / x1_[c]) * delta[c] + vec[c] * b.ht;
 }
 
@@ -115,7 +115,7 @@ void ConeBlocks::rhs_cone(Block& b, double tau) {
   const double w1v = dot_w1(b, v_), r0 = tau + b.term0;
   const double l0 = b.l0 = eta * (w0 * radius + w1v);
   double l1r1 = 0.0, ll = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     l_[c] = eta * (w1_[c] * radius + v_[c] + w1_[c] * w1v / (1.0 + w0));
     ll += l_[c] * l_[c];
     l1r1 += l_[c] * term_[c];
@@ -123,45 +123,45 @@ void ConeBlocks::rhs_cone(Block& b, double tau) {
   const double nl = std::sqrt(ll), det = std::max((l0 - nl) * (l0 + nl), 1e-32 * l0 * l0);
   const double q0 = (l0 * r0 - l1r1) / det;
   double w1q = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     a2_[c] = (term_[c] - q0 * l_[c]) / l0;
     w1q += w1_[c] * a2_[c];
   }
   b.ht = eta * (w0 * q0 + w1q) - b.t;
-  for (std::int64_t c = b.begin; c < b.end; ++c)
+  for (int64_t c = b.begin; c < b.end; ++c)
     a2_[c] = eta * (w1_[c] * q0 + a2_[c] + w1_[c] * w1q / (1.0 + w0)) - w[c];
 }
 
 void ConeBlocks::rhs_sparse(Block& b) {
   double ss = 0.0, w1a = dot_w1(b, a2_), along = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) ss += w1_[c] * w1_[c];
+  for (int64_t c = b.begin; c < b.end; ++c) ss += w1_[c] * w1_[c];
   const double f = 2.0 * w1a / (1.0 + 2.0 * ss);
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     a1_[c] = c1_[c] / z1_[c] - c2_[c] / z2_[c];
     h[c] = a1_[c] / pair_scaling(c) + (a2_[c] - f * w1_[c]) / b.eta2;
     along += vec[c] * h[c];
   }
-  for (std::int64_t c = b.begin; c < b.end; ++c) h[c] = delta[c] * h[c] + b.kappa * along * vec[c];
+  for (int64_t c = b.begin; c < b.end; ++c) h[c] = delta[c] * h[c] + b.kappa * along * vec[c];
 }
 
 void ConeBlocks::recover(const double* dg) {
   for (Block& b : blocks_) {
     double along = 0.0;  // vec . dG
-    for (std::int64_t c = b.begin; c < b.end; ++c) along += vec[c] * (dg[c] - shift[c]);
-    for (std::int64_t c = b.begin; c < b.end; ++c)
+    for (int64_t c = b.begin; c < b.end; ++c) along += vec[c] * (dg[c] - shift[c]);
+    for (int64_t c = b.begin; c < b.end; ++c)
       dw[c] = h[c] - delta[c] * (dg[c] - shift[c]) - b.kappa * along * vec[c];
     switch (b.shape.kind) {
       case BlockKind::absolute: {
-        const std::int64_t c = b.begin;
+        const int64_t c = b.begin;
         pair_directions(c, dg[c] - shift[c] + b.shape.quad * dw[c]);
         break;
       }
       case BlockKind::maximum:
         b.dt = b.ht - b.kappa * along;
-        for (std::int64_t c = b.begin; c < b.end; ++c) maximum_directions(b, c, dg[c] - shift[c]);
+        for (int64_t c = b.begin; c < b.end; ++c) maximum_directions(b, c, dg[c] - shift[c]);
         break;
       case BlockKind::euclidean:
-        for (std::int64_t c = b.begin; c < b.end; ++c) dv_[c] = dg[c] - shift[c];
+        for (int64_t c = b.begin; c < b.end; ++c) dv_[c] = dg[c] - shift[c];
         b.dt = cone_radius_direction(b);
         break;
       case BlockKind::sparse:
@@ -172,14 +172,14 @@ void ConeBlocks::recover(const double* dg) {
   }
 }
 
-void ConeBlocks::pair_directions(std::int64_t c, double dz) {
+void ConeBlocks::pair_directions(int64_t c, double dz) {
   dz1_[c] = dz;
   dz2_[c] = -dz;
   dx1_[c] = (c1_[c] - x1_[c] * dz) / z1_[c];
   dx2_[c] = (c2_[c] + x2_[c] * dz) / z2_[c];
 }
 
-void ConeBlocks::maximum_directions(const Block& b, std::int64_t c, double dg) {
+void ConeBlocks::maximum_directions(const Block& b, int64_t c, double dg) {
   if (x1_[c] < x2_[c]) {
     dz2_[c] = (c2_[c] - z2_[c] * (b.dt + dw[c])) / x2_[c];
     dz1_[c] = dz2_[c] - dg;
@@ -195,7 +195,7 @@ void ConeBlocks::maximum_directions(const Block& b, std::int64_t c, double dg) {
 
 double ConeBlocks::cone_radius_direction(const Block& b) const {
   double ss = 0.0, along = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     ss += w1_[c] * w1_[c];
     along += w1_[c] * (a2_[c] - dw[c]);
   }
@@ -207,13 +207,13 @@ double ConeBlocks::cone_radius_direction(const Block& b) const {
 // stalled the iterations at a relative gap of 1e-7.
 void ConeBlocks::split_direction(Block& b, const double* dg) {
   double top = 0.0, bottom = 1.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     const double d1 = pair_scaling(c), e = w1_[c] / (d1 + b.eta2);
     dv_[c] = d1 * (dg[c] - shift[c]) - a1_[c] + a2_[c];
     top += 2.0 * b.eta2 * e * dv_[c];
     bottom += 2.0 * b.eta2 * e * w1_[c];
   }
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     const double d1 = pair_scaling(c), g = dg[c] - shift[c], along = w1_[c] * (top / bottom);
     if (d1 > b.eta2) {
       pair_directions(c, (a1_[c] - dw[c]) / d1);
@@ -226,13 +226,12 @@ void ConeBlocks::split_direction(Block& b, const double* dg) {
   }
 }
 
-void ConeBlocks::add_response(const double* dg, std::int64_t known,
-                              std::vector<double>& values) const {
+void ConeBlocks::add_response(const double* dg, int64_t known, std::vector<double>& values) const {
   for (const Block& b : blocks_) {
     if (b.end > known) break;
     double along = 0.0;
-    for (std::int64_t c = b.begin; c < b.end; ++c) along += vec[c] * dg[c];
-    for (std::int64_t c = b.begin; c < b.end; ++c)
+    for (int64_t c = b.begin; c < b.end; ++c) along += vec[c] * dg[c];
+    for (int64_t c = b.begin; c < b.end; ++c)
       if (values[c] != 0.0) values[c] -= delta[c] * dg[c] + b.kappa * along * vec[c];
   }
 }
@@ -241,11 +240,11 @@ void ConeBlocks::keeping_weight(std::vector<char>& out) const {
   out.assign(blocks_.size(), 0);
   for (std::size_t a = 0; a < blocks_.size(); ++a) {
     const Block& b = blocks_[a];
-    for (std::int64_t c = b.begin; c < b.end && b.has_pairs(); ++c)
+    for (int64_t c = b.begin; c < b.end && b.has_pairs(); ++c)
       if (dz1_[c] * x1_[c] < dx1_[c] * z1_[c] || dz2_[c] * x2_[c] < dx2_[c] * z2_[c]) out[a] = 1;
     if (b.shape.kind != BlockKind::euclidean) continue;
     double vv = 0.0, along = 0.0;
-    for (std::int64_t c = b.begin; c < b.end; ++c) {
+    for (int64_t c = b.begin; c < b.end; ++c) {
       vv += v_[c] * v_[c];
       along += v_[c] * dv_[c];
     }
@@ -261,14 +260,14 @@ void ConeBlocks::clear_terms() {
 
 void ConeBlocks::second_order_terms() {
   for (Block& b : blocks_) {
-    for (std::int64_t c = b.begin; c < b.end && b.has_pairs(); ++c) {
+    for (int64_t c = b.begin; c < b.end && b.has_pairs(); ++c) {
       term1_[c] = -dx1_[c] * dz1_[c];
       term2_[c] = -dx2_[c] * dz2_[c];
     }
     if (!b.has_cone()) continue;
     scale_directions(b);
     b.term0 = -b.dx0 * b.ds0;
-    for (std::int64_t c = b.begin; c < b.end; ++c) {
+    for (int64_t c = b.begin; c < b.end; ++c) {
       b.term0 -= sdx_[c] * sds_[c];
       term_[c] = -(b.dx0 * sds_[c] + b.ds0 * sdx_[c]);
     }
@@ -281,7 +280,7 @@ void ConeBlocks::scale_directions(Block& b) {
   const double w1dv = dot_w1(b, dv_), w1dw = dot_w1(b, dw);
   b.dx0 = (w0 * b.dt - w1dw) / eta;
   b.ds0 = eta * w1dv;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     sdx_[c] = (dw[c] - w1_[c] * b.dt + w1_[c] * w1dw / (1.0 + w0)) / eta;
     sds_[c] = eta * (dv_[c] + w1_[c] * w1dv / (1.0 + w0));
   }
@@ -289,7 +288,7 @@ void ConeBlocks::scale_directions(Block& b) {
 
 void ConeBlocks::add_centring_terms(double ap, double ad, double low, double high) {
   for (Block& b : blocks_) {
-    for (std::int64_t c = b.begin; c < b.end && b.has_pairs(); ++c) {
+    for (int64_t c = b.begin; c < b.end && b.has_pairs(); ++c) {
       const double product1 = (x1_[c] + ap * dx1_[c]) * (z1_[c] + ad * dz1_[c]);
       const double product2 = (x2_[c] + ap * dx2_[c]) * (z2_[c] + ad * dz2_[c]);
       term1_[c] += centring_term(product1, low, high);
@@ -304,7 +303,7 @@ void ConeBlocks::add_cone_centring(Block& b, double ap, double ad, double low, d
   scale_directions(b);
   const double x0 = b.l0 + ap * b.dx0, s0 = b.l0 + ad * b.ds0;
   double p0 = x0 * s0, pp = 0.0;
-  for (std::int64_t c = b.begin; c < b.end; ++c) {
+  for (int64_t c = b.begin; c < b.end; ++c) {
     const double x = l_[c] + ap * sdx_[c], s = l_[c] + ad * sds_[c];
     p0 += x * s;
     a1_[c] = x0 * s + s0 * x;
@@ -316,7 +315,7 @@ void ConeBlocks::add_cone_centring(Block& b, double ap, double ad, double low, d
   b.term0 += 0.5 * (above + below);
   if (norm == 0.0) return;
   const double along = 0.5 * (above - below) / norm;
-  for (std::int64_t c = b.begin; c < b.end; ++c) term_[c] += along * a1_[c];
+  for (int64_t c = b.begin; c < b.end; ++c) term_[c] += along * a1_[c];
 }
 
 void ConeBlocks::save_directions() {

@@ -16,22 +16,21 @@ namespace sparsvm {
 
 class PenaltyLayout {
  public:
-  // groups: one index per feature (ignored by the penalties without groups); omega: the factor of
-  // each feature, 0 for a feature that is not penalised and therefore belongs to no block.
-  PenaltyLayout(PenaltyKind kind, double l1_ratio, const std::int32_t* groups,
-                std::int64_t n_groups, bool per_class, const double* omega, std::int64_t d,
-                std::int64_t outputs)
+  /// groups: one index per feature (ignored by the penalties without groups); omega: the factor of
+  /// each feature, 0 for a feature that is not penalised and therefore belongs to no block.
+  PenaltyLayout(PenaltyKind kind, double l1_ratio, const int32_t* groups, int64_t n_groups,
+                bool per_class, const double* omega, int64_t d, int64_t outputs)
       : outputs_(outputs), n_groups_(n_groups), inv_omega(d) {
-    for (std::int64_t j = 0; j < d; ++j) inv_omega[j] = omega[j] > 0.0 ? 1.0 / omega[j] : 0.0;
+    for (int64_t j = 0; j < d; ++j) inv_omega[j] = omega[j] > 0.0 ? 1.0 / omega[j] : 0.0;
     grouped_ = kind == PenaltyKind::group_l2 || kind == PenaltyKind::group_linf ||
                kind == PenaltyKind::sparse_group;
     joint = grouped_ && !per_class && outputs > 1;
     shape = make_shape(kind, l1_ratio);
     if (!grouped_) n_groups_ = d;
     in_order_ = !grouped_ || std::is_sorted(groups, groups + d);
-    for (std::int64_t j = 0; j < d && in_order_; ++j) in_order_ = omega[j] > 0.0;
+    for (int64_t j = 0; j < d && in_order_; ++j) in_order_ = omega[j] > 0.0;
     single_ = in_order_ && n_groups_ == d;
-    for (std::int64_t j = 0; j < d && single_ && grouped_; ++j) single_ = groups[j] == j;
+    for (int64_t j = 0; j < d && single_ && grouped_; ++j) single_ = groups[j] == j;
     alike_ = std::adjacent_find(inv_omega.begin(), inv_omega.end(), std::not_equal_to<>()) ==
              inv_omega.end();
     by_group_ = in_order_ && grouped_ && (joint || 2 * n_groups_ <= d);
@@ -41,7 +40,7 @@ class PenaltyLayout {
       list_members(d, omega);
     else if (!single_)
       list_in_order(d);
-    for (std::int64_t g = 0; g < n_groups_; ++g)
+    for (int64_t g = 0; g < n_groups_; ++g)
       largest_ = std::max(largest_, (begin(g + 1) - begin(g)) * (joint ? outputs : 1));
   }
 
@@ -62,94 +61,93 @@ class PenaltyLayout {
   BlockShape shape;
   bool joint = false;
 
-  std::int64_t n_blocks() const { return joint ? n_groups() : n_groups() * outputs_; }
-  std::int64_t block_size(std::int64_t b) const {
-    const std::int64_t g = group_of(b);
+  int64_t n_blocks() const { return joint ? n_groups() : n_groups() * outputs_; }
+  int64_t block_size(int64_t b) const {
+    const int64_t g = group_of(b);
     return (begin(g + 1) - begin(g)) * (joint ? outputs_ : 1);
   }
-  std::int64_t largest_block() const { return largest_; }
+  int64_t largest_block() const { return largest_; }
 
-  std::int64_t n_groups() const { return n_groups_; }
-  std::int64_t group_of(std::int64_t b) const { return joint ? b : b / outputs_; }
-  // Blocks of one group.
-  std::int64_t per_group() const { return joint ? 1 : outputs_; }
+  int64_t n_groups() const { return n_groups_; }
+  int64_t group_of(int64_t b) const { return joint ? b : b / outputs_; }
+  /// Blocks of one group.
+  int64_t per_group() const { return joint ? 1 : outputs_; }
 
-  // Calls visit(feature) for the penalised features of a group (of the group of each feature by itself,
-  // without groups).
+  /// Calls visit(feature) for the penalised features of a group (of the group of each feature by itself,
+  /// without groups).
   template <class Visit>
-  void features(std::int64_t group, Visit visit) const {
-    for (std::int64_t m = begin(group); m < begin(group + 1); ++m) visit(member(m));
+  void features(int64_t group, Visit visit) const {
+    for (int64_t m = begin(group); m < begin(group + 1); ++m) visit(member(m));
   }
-  std::int64_t n_features(std::int64_t group) const { return begin(group + 1) - begin(group); }
+  int64_t n_features(int64_t group) const { return begin(group + 1) - begin(group); }
 
-  // Calls visit(feature, output) for every coordinate of a block, in a fixed order.
+  /// Calls visit(feature, output) for every coordinate of a block, in a fixed order.
   template <class Visit>
-  void coordinates(std::int64_t b, Visit visit) const {
-    const std::int64_t g = group_of(b);
-    for (std::int64_t m = begin(g); m < begin(g + 1); ++m) {
+  void coordinates(int64_t b, Visit visit) const {
+    const int64_t g = group_of(b);
+    for (int64_t m = begin(g); m < begin(g + 1); ++m) {
       if (joint)
-        for (std::int64_t o = 0; o < outputs_; ++o) visit(member(m), static_cast<std::int32_t>(o));
+        for (int64_t o = 0; o < outputs_; ++o) visit(member(m), static_cast<int32_t>(o));
       else
-        visit(member(m), static_cast<std::int32_t>(b % outputs_));
+        visit(member(m), static_cast<int32_t>(b % outputs_));
     }
   }
 
-  // Block b of (G + step*dG)/omega into out; returns its size. dG may be null.
-  std::int64_t values(std::int64_t b, const double* G, const double* dG, double step,
-                      double* out) const {
-    std::int64_t size = 0;
-    coordinates(b, [&](std::int32_t j, std::int32_t o) {
+  /// Block b of (G + step*dG)/omega into out; returns its size. dG may be null.
+  int64_t values(int64_t b, const double* G, const double* dG, double step, double* out) const {
+    int64_t size = 0;
+    coordinates(b, [&](int32_t j, int32_t o) {
       const std::size_t at = static_cast<std::size_t>(j) * outputs_ + o;
       out[size++] = (G[at] + (dG ? step * dG[at] : 0.0)) * inv_omega[j];
     });
     return size;
   }
 
-  // Calls visit(b) for every block whose dual norm at (G + step*dG)/omega exceeds theta. G is read
-  // straight through: whatever the norm, it exceeds theta only where a sum over the coordinates
-  // does, and the few blocks of which that cannot be ruled out are looked at one by one.
+  /// Calls visit(b) for every block whose dual norm at (G + step*dG)/omega exceeds theta. G is read
+  /// straight through: whatever the norm, it exceeds theta only where a sum over the coordinates
+  /// does, and the few blocks of which that cannot be ruled out are checked one by one.
   template <class Visit>
   void scan(const double* G, const double* dG, double step, double theta, Visit visit) const {
     std::vector<double> g(largest_);
     const double below = shape.least_sum(theta) * (1.0 - 1e-9);
-    by_pieces([&](std::int64_t first, std::int64_t last) {
+    by_pieces([&](int64_t first, int64_t last) {
       add_terms(first, last, G, dG, step, theta);
-      for (std::int64_t b = first * per_group(); b < last * per_group(); ++b) {
+      for (int64_t b = first * per_group(); b < last * per_group(); ++b) {
         if (sums_[b - first * per_group()] < below) continue;
-        const std::int64_t size = values(b, G, dG, step, g.data());
+        const int64_t size = values(b, G, dG, step, g.data());
         if (size > 0 && shape.exceeds(g.data(), size, theta)) visit(b);
       }
     });
   }
 
-  // Calls visit(b, the dual norm of G/omega) for every block in order, 0 without coordinates.
+  /// Calls visit(b, the dual norm of G/omega) for every block in order, 0 without coordinates.
   template <class Visit>
   void norms(const double* G, Visit visit) const {
     if (shape.kind == BlockKind::sparse) return one_by_one(G, &BlockShape::dual_norm, visit);
-    by_pieces([&](std::int64_t first, std::int64_t last) {
+    by_pieces([&](int64_t first, int64_t last) {
       add_terms(first, last, G, nullptr, 0.0, 0.0);
       visit_norms(first, last, visit);
     });
   }
-  // The same where BlockShape::norm_bound will do.
+  /// The same where BlockShape::norm_bound will do.
   template <class Visit>
   void norm_bounds(const double* G, Visit visit) const {
     if (shape.kind == BlockKind::sparse) return one_by_one(G, &BlockShape::norm_bound, visit);
     norms(G, visit);
   }
 
-  // The largest dual norm, NaN if one is, where fill(first, last, out) writes G of a range of features;
-  // it is asked for all at once where groups are not in order. Not for sparse_group.
+  /// The largest dual norm, NaN if one is, where fill(first, last, out) writes G of a range of features;
+  /// it is asked for all at once where groups are not in order. Not for sparse_group.
   template <class Fill>
   double largest_norm(Fill fill) const {
     double largest = 0.0;
     std::vector<double> G;
-    by_pieces([&](std::int64_t first, std::int64_t last) {
+    by_pieces([&](int64_t first, int64_t last) {
       const auto [from, to] = range(first, last);
       G.resize(static_cast<std::size_t>((to - from) * outputs_));
       fill(from, to, G.data());
       add_terms(first, last, G.data(), nullptr, 0.0, 0.0, from);
-      visit_norms(first, last, [&](std::int64_t, double norm) {
+      visit_norms(first, last, [&](int64_t, double norm) {
         if (norm > largest || norm != norm) largest = norm;
       });
     });
@@ -157,76 +155,73 @@ class PenaltyLayout {
   }
 
  private:
-  std::int64_t outputs_, n_groups_, largest_ = 0;
-  // In order: all features are penalised, and groups follow each other; single: of one feature each.
+  int64_t outputs_, n_groups_, largest_ = 0;
+  /// In order: all features are penalised, and groups follow each other; single: of one feature each.
   bool grouped_, in_order_, single_, by_group_, alike_;  // alike: of the same omega
-  std::vector<std::int64_t> offsets_;                    // unless single
-  std::vector<std::int32_t> members_, group_;            // unless in order; unless single
+  std::vector<int64_t> offsets_;                         // unless single
+  std::vector<int32_t> members_, group_;                 // unless in order; unless single
   mutable std::vector<double> sums_, moved_;             // per block and coordinate of a piece
 
-  static constexpr std::int64_t kPiece = 4096;  // blocks or coordinates, about, that stay in cache
+  static constexpr int64_t kPiece = 4096;  // blocks or coordinates, about, that stay in cache
 
-  std::int64_t begin(std::int64_t g) const { return single_ ? g : offsets_[g]; }
-  std::int32_t member(std::int64_t m) const {
-    return in_order_ ? static_cast<std::int32_t>(m) : members_[m];
-  }
+  int64_t begin(int64_t g) const { return single_ ? g : offsets_[g]; }
+  int32_t member(int64_t m) const { return in_order_ ? static_cast<int32_t>(m) : members_[m]; }
 
-  // use(first, last) for ranges of groups whose features form a range, too.
+  /// use(first, last) for ranges of groups whose features form a range, too.
   template <class Use>
   void by_pieces(Use use) const {
-    std::int64_t piece = n_groups_;
+    int64_t piece = n_groups_;
     if (in_order_ && n_groups_ > 0) {
-      const auto d = static_cast<std::int64_t>(inv_omega.size());
-      piece =
-          std::max<std::int64_t>(1, kPiece * n_groups_ / std::max<std::int64_t>(1, d * outputs_));
+      const auto d = static_cast<int64_t>(inv_omega.size());
+      piece = std::max<int64_t>(1, kPiece * n_groups_ / std::max<int64_t>(1, d * outputs_));
     }
-    for (std::int64_t first = 0; first < n_groups_; first += piece)
+    for (int64_t first = 0; first < n_groups_; first += piece)
       use(first, std::min(first + piece, n_groups_));
   }
 
-  std::pair<std::int64_t, std::int64_t> range(std::int64_t first, std::int64_t last) const {
-    if (!in_order_) return {0, static_cast<std::int64_t>(inv_omega.size())};
+  std::pair<int64_t, int64_t> range(int64_t first, int64_t last) const {
+    if (!in_order_) return {0, static_cast<int64_t>(inv_omega.size())};
     return {begin(first), begin(last)};
   }
 
   template <class Visit>
-  void visit_norms(std::int64_t first, std::int64_t last, Visit visit) const {
-    const std::int64_t from = first * per_group(), count = last * per_group() - from;
+  void visit_norms(int64_t first, int64_t last, Visit visit) const {
+    const int64_t from = first * per_group(), count = last * per_group() - from;
     if (shape.kind == BlockKind::euclidean)
-      for (std::int64_t b = 0; b < count; ++b) sums_[b] = std::sqrt(sums_[b]) / shape.l2;
+      for (int64_t b = 0; b < count; ++b) sums_[b] = std::sqrt(sums_[b]) / shape.l2;
     else if (shape.l1 != 1.0)
-      for (std::int64_t b = 0; b < count; ++b) sums_[b] /= shape.l1;
-    for (std::int64_t b = 0; b < count; ++b) visit(from + b, sums_[b]);
+      for (int64_t b = 0; b < count; ++b) sums_[b] /= shape.l1;
+    for (int64_t b = 0; b < count; ++b) visit(from + b, sums_[b]);
   }
 
-  void list_in_order(std::int64_t d) {
-    for (std::int64_t j = 0; j < d; ++j) offsets_[group_[j] + 1] = j + 1;
-    for (std::int64_t g = 0; g < n_groups_; ++g)
+  void list_in_order(int64_t d) {
+    for (int64_t j = 0; j < d; ++j) offsets_[group_[j] + 1] = j + 1;
+    for (int64_t g = 0; g < n_groups_; ++g)
       offsets_[g + 1] = std::max(offsets_[g], offsets_[g + 1]);
   }
 
-  void list_members(std::int64_t d, const double* omega) {
-    for (std::int64_t j = 0; j < d; ++j)
+  void list_members(int64_t d, const double* omega) {
+    for (int64_t j = 0; j < d; ++j)
       if (omega[j] > 0.0) ++offsets_[(grouped_ ? group_[j] : j) + 1];
-    for (std::int64_t g = 0; g < n_groups_; ++g) offsets_[g + 1] += offsets_[g];
+    for (int64_t g = 0; g < n_groups_; ++g) offsets_[g + 1] += offsets_[g];
     members_.resize(offsets_[n_groups_]);
-    std::vector<std::int64_t> fill(offsets_.begin(), offsets_.end() - 1);
-    for (std::int64_t j = 0; j < d; ++j)
-      if (omega[j] > 0.0) members_[fill[grouped_ ? group_[j] : j]++] = static_cast<std::int32_t>(j);
+    std::vector<int64_t> fill(offsets_.begin(), offsets_.end() - 1);
+    for (int64_t j = 0; j < d; ++j)
+      if (omega[j] > 0.0) members_[fill[grouped_ ? group_[j] : j]++] = static_cast<int32_t>(j);
   }
 
   template <class Visit>
-  void one_by_one(const double* G, double (BlockShape::*norm)(const double*, std::int64_t) const,
+  void one_by_one(const double* G, double (BlockShape::*norm)(const double*, int64_t) const,
                   Visit visit) const {
     std::vector<double> g(largest_);
-    for (std::int64_t b = 0; b < n_blocks(); ++b)
+    for (int64_t b = 0; b < n_blocks(); ++b)
       visit(b, (shape.*norm)(g.data(), values(b, G, nullptr, 0.0, g.data())));
   }
 
-  // sums_ = per block of these groups the sum of which shape.least_sum(theta) speaks, at
-  // (G + step*dG)/omega; feature `origin` comes first in G.
-  void add_terms(std::int64_t first, std::int64_t last, const double* G, const double* dG,
-                 double step, double theta, std::int64_t origin = 0) const {
+  /// sums_ = per block of these groups the sum of which shape.least_sum(theta) speaks, at
+  /// (G + step*dG)/omega; feature `origin` comes first in G.
+  void add_terms(int64_t first, int64_t last, const double* G, const double* dG, double step,
+                 double theta, int64_t origin = 0) const {
     sums_.resize(static_cast<std::size_t>((last - first) * per_group()));
     const double radius = theta * shape.l1;
     if (shape.kind == BlockKind::euclidean)
@@ -241,44 +236,44 @@ class PenaltyLayout {
   }
 
   template <class Term>
-  void add_up(std::int64_t first, std::int64_t last, const double* G, const double* dG, double step,
-              std::int64_t origin, Term term) const {
+  void add_up(int64_t first, int64_t last, const double* G, const double* dG, double step,
+              int64_t origin, Term term) const {
     const auto [from, to] = range(first, last);
     const double* at = G + (from - origin) * outputs_;
-    const std::int64_t count = (to - from) * outputs_;
+    const int64_t count = (to - from) * outputs_;
     if (dG) {
       const double* by = dG + (from - origin) * outputs_;
       moved_.resize(static_cast<std::size_t>(count));
-      for (std::int64_t a = 0; a < count; ++a) moved_[a] = at[a] + step * by[a];
+      for (int64_t a = 0; a < count; ++a) moved_[a] = at[a] + step * by[a];
       at = moved_.data();
     }
     if (by_group_) return add_groups(first, last, at, term);
     if (alike_ && single_ && !joint) {
       const double scale = inv_omega[0];
-      for (std::int64_t a = 0; a < count; ++a) sums_[a] = term(at[a] * scale);
+      for (int64_t a = 0; a < count; ++a) sums_[a] = term(at[a] * scale);
       return;
     }
     std::fill(sums_.begin(), sums_.end(), 0.0);
     add_features(from, to, first, at, term);
   }
 
-  // Group by group, each sum in a register: half the time where groups hold several coordinates.
+  /// Group by group, each sum in a register: half the time where groups hold several coordinates.
   template <class Term>
-  void add_groups(std::int64_t first, std::int64_t last, const double* G, Term term) const {
-    const std::int64_t K = outputs_;
+  void add_groups(int64_t first, int64_t last, const double* G, Term term) const {
+    const int64_t K = outputs_;
     double* sums = sums_.data();
-    for (std::int64_t g = first; g < last; ++g) {
-      const std::int64_t size = n_features(g);
+    for (int64_t g = first; g < last; ++g) {
+      const int64_t size = n_features(g);
       const double* scale = inv_omega.data() + begin(g);
       if (joint) {
         double sum = 0.0;
-        for (std::int64_t j = 0; j < size; ++j)
-          for (std::int64_t o = 0; o < K; ++o) sum += term(G[j * K + o] * scale[j]);
+        for (int64_t j = 0; j < size; ++j)
+          for (int64_t o = 0; o < K; ++o) sum += term(G[j * K + o] * scale[j]);
         *sums++ = sum;
       } else {
-        for (std::int64_t o = 0; o < K; ++o) {
+        for (int64_t o = 0; o < K; ++o) {
           double sum = 0.0;
-          for (std::int64_t j = 0; j < size; ++j) sum += term(G[j * K + o] * scale[j]);
+          for (int64_t j = 0; j < size; ++j) sum += term(G[j * K + o] * scale[j]);
           *sums++ = sum;
         }
       }
@@ -286,21 +281,20 @@ class PenaltyLayout {
     }
   }
 
-  // The kind of the norm is known here, so that these loops hold nothing but arithmetic.
+  /// The kind of the norm is known here, so that these loops hold nothing but arithmetic.
   template <class Term>
-  void add_features(std::int64_t from, std::int64_t to, std::int64_t first, const double* G,
-                    Term term) const {
-    const std::int64_t K = outputs_;
+  void add_features(int64_t from, int64_t to, int64_t first, const double* G, Term term) const {
+    const int64_t K = outputs_;
     const double* scale = inv_omega.data();
     double* sums = sums_.data();
-    for (std::int64_t j = from; j < to; ++j, G += K) {
-      const std::int64_t g = (group_.empty() ? j : group_[j]) - first;
+    for (int64_t j = from; j < to; ++j, G += K) {
+      const int64_t g = (group_.empty() ? j : group_[j]) - first;
       if (joint) {
         double sum = 0.0;
-        for (std::int64_t o = 0; o < K; ++o) sum += term(G[o] * scale[j]);
+        for (int64_t o = 0; o < K; ++o) sum += term(G[o] * scale[j]);
         sums[g] += sum;
       } else {
-        for (std::int64_t o = 0; o < K; ++o) sums[g * K + o] += term(G[o] * scale[j]);
+        for (int64_t o = 0; o < K; ++o) sums[g * K + o] += term(G[o] * scale[j]);
       }
     }
   }

@@ -16,11 +16,11 @@ void ExplicitCoordinates::choose(const ConeBlocks& blocks, const double* column_
                                  double alike) {
   is_explicit_.resize(static_cast<std::size_t>(blocks.n_coordinates()), 0);
   bool any = false;
-  for (std::int64_t b = 0; b < blocks.size(); ++b) {
+  for (int64_t b = 0; b < blocks.size(); ++b) {
     double least = ConeBlocks::kUnbounded;
-    for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+    for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
       if (column_size[blocks.col[c]] > 0.0) least = std::min(least, column_size[blocks.col[c]]);
-    for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
+    for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
       const double size = column_size[blocks.col[c]];
       const double curvature = blocks.delta[c] * size * size;
       if (curvature > limit * (size > kContrast * least ? std::min(alike, 1.0) : alike))
@@ -51,23 +51,23 @@ void ExplicitCoordinates::eliminate(const ConeBlocks& blocks, const double* colu
   if (!any) return;
   kappa_.resize(static_cast<std::size_t>(blocks.size()));
   done_.assign(is_explicit_.size(), 0);
-  std::vector<std::pair<double, std::int64_t>> order;
-  for (std::int64_t b = 0; b < blocks.size(); ++b) {
+  std::vector<std::pair<double, int64_t>> order;
+  for (int64_t b = 0; b < blocks.size(); ++b) {
     kappa_[b] = blocks.kappa(b);
     order.clear();
-    for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+    for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
       if (is_explicit_[c]) order.emplace_back(-column_size[blocks.col[c]], c);
     std::sort(order.begin(), order.end());
     for (const auto& [size, c] : order) take_out(blocks, b, c);
   }
 }
 
-void ExplicitCoordinates::take_out(const ConeBlocks& blocks, std::int64_t b, std::int64_t o) {
+void ExplicitCoordinates::take_out(const ConeBlocks& blocks, int64_t b, int64_t o) {
   const double along = kappa_[b] * blocks.vec[o];
   const double rho = 1.0 / (blocks.delta[o] + along * blocks.vec[o]);
   done_[o] = 1;
   terms_.push_back({o, 1.0});
-  for (std::int64_t c = blocks.begin(b); c < blocks.end(b) && along != 0.0; ++c)
+  for (int64_t c = blocks.begin(b); c < blocks.end(b) && along != 0.0; ++c)
     if (!done_[c]) terms_.push_back({c, rho * along * blocks.vec[c]});
   kappa_[b] *= rho * blocks.delta[o];
   rho_.push_back(rho);
@@ -88,12 +88,12 @@ void ClassCoupling::build(const ConeBlocks& blocks, const ExplicitCoordinates& e
   values_.assign(static_cast<std::size_t>(n_classes) * per_class(), 0.0);
   for (int r = 0; r < count_; ++r)
     for (std::size_t a = first_[r]; a < first_[r + 1]; ++a) {
-      const std::int64_t c = terms_[a].coordinate;
+      const int64_t c = terms_[a].coordinate;
       const double* x = Xw + static_cast<std::size_t>(blocks.col[c]) * n_;
       const double f = terms_[a].factor;
       double* out = values_.data() + blocks.cls[c] * per_class();
       if (sparse_) {
-        for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) out[p] += f * x[row_[p]];
+        for (int64_t p = start_[r]; p < start_[r + 1]; ++p) out[p] += f * x[row_[p]];
       } else {
         out += static_cast<std::size_t>(r) * n_;
         for (int i = 0; i < n_; ++i) out[i] += f * x[i];
@@ -118,7 +118,7 @@ void ClassCoupling::gather(int k, const double* y, double* z) const {
     return;
   }
   for (int r = 0; r < count_; ++r)
-    for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) z[r] += v[p] * y[row_[p]];
+    for (int64_t p = start_[r]; p < start_[r + 1]; ++p) z[r] += v[p] * y[row_[p]];
 }
 
 void ClassCoupling::scatter(int k, double f, const double* z, double* out) const {
@@ -128,7 +128,7 @@ void ClassCoupling::scatter(int k, double f, const double* z, double* out) const
     return;
   }
   for (int r = 0; r < count_; ++r)
-    for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) out[row_[p]] += f * v[p] * z[r];
+    for (int64_t p = start_[r]; p < start_[r + 1]; ++p) out[row_[p]] += f * v[p] * z[r];
 }
 
 void ClassCoupling::eliminate(int k, const double* factor, const double* inverse,
@@ -152,7 +152,7 @@ void ClassCoupling::eliminate(int k, const double* factor, const double* inverse
   rows_of_P_.resize(size);
   for (int r = 0; r < count_; ++r) {
     double* column = P.data() + static_cast<std::size_t>(r) * n_;
-    for (std::int64_t p = start_[r]; p < start_[r + 1]; ++p) {
+    for (int64_t p = start_[r]; p < start_[r + 1]; ++p) {
       const double* a = inverse + static_cast<std::size_t>(row_[p]) * n_;
       for (int i = 0; i < n_; ++i) column[i] += v[p] * a[i];
     }
@@ -163,7 +163,7 @@ void ClassCoupling::eliminate(int k, const double* factor, const double* inverse
   row_sum_.resize(count_);
   for (int s = 0; s < count_; ++s) {
     std::fill(row_sum_.begin(), row_sum_.begin() + s + 1, 0.0);
-    for (std::int64_t p = start_[s]; p < start_[s + 1]; ++p) {
+    for (int64_t p = start_[s]; p < start_[s + 1]; ++p) {
       const double* from = rows_of_P_.data() + static_cast<std::size_t>(row_[p]) * count_;
       for (int r = 0; r <= s; ++r) row_sum_[r] += v[p] * from[r];
     }
@@ -175,10 +175,10 @@ void ClassCoupling::list_terms(const ConeBlocks& blocks, const ExplicitCoordinat
                                bool joint) {
   terms_.clear();
   first_.assign(1, 0);
-  for (std::int64_t b = 0; b < blocks.size() && joint; ++b) {
+  for (int64_t b = 0; b < blocks.size() && joint; ++b) {
     if (!(blocks.kappa(b) > 0.0)) continue;
     const double root = std::sqrt(explicits.kappa(blocks, b));
-    for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+    for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
       if (!explicits.is_explicit(c)) terms_.push_back({c, root * blocks.vec[c]});
     first_.push_back(terms_.size());
   }
@@ -219,7 +219,7 @@ void ClassCoupling::find_pattern(const ConeBlocks& blocks, const double* Xw) {
         touched = Xw[static_cast<std::size_t>(blocks.col[terms_[a].coordinate]) * n_ + i] != 0.0;
       if (touched) row_.push_back(i);
     }
-    start_.push_back(static_cast<std::int64_t>(row_.size()));
+    start_.push_back(static_cast<int64_t>(row_.size()));
     sparse_ = static_cast<double>(row_.size()) <= limit;
   }
   if (!sparse_) row_.clear();

@@ -3,7 +3,7 @@
 // N_k' with unit weights. After them come the columns of explicit coordinates, normalised, with weights
 // of their own: N' dY = weight * z.
 //
-// On text the columns are sparse, and then working with the explicit inverse of M_k costs
+// On sparse data the columns are sparse too, and then working with the explicit inverse of M_k costs
 // nnz(N_k) * (n + R) instead of the n^2 R + n R^2 of dense triangular solves (News20, 200
 // documents, 20 classes: 5 x less time for an iteration).
 #pragma once
@@ -15,48 +15,48 @@
 
 namespace sparsvm {
 
-// Penalised coordinates that are unknowns of the interior point's Newton system in their own right.
-//
-// Where a group holds columns of very different sizes, the weight of the largest is far below the
-// group's bound and all but free: D gives it a curvature 1e12 times that of the others. With a tiny
-// alpha all weights are all but free. Eliminated like the rest, X D X' would have no digits of them
-// left. Such coordinates are taken out of their blocks one by one, largest first: with
-// D = diag(delta) + kappa v v' and coordinate o,
-//
-//     D = (1/rho) l l' + D_rest,     1/rho = delta_o + kappa v_o^2,     l_o = 1,
-//     l_r = rho kappa v_o v_r,       D_rest = diag(delta_rest) + kappa rho delta_o v_r v_r'
-//
-// so that what is left of a block has the same form and nothing cancels. The unknown of o is z =
-// l' dG / rho, its column in the system P = sum_c l_c x_c.
+/// Penalised coordinates that are unknowns of the interior point's Newton system in their own right.
+///
+/// Where a group holds columns of very different sizes, the weight of the largest is far below the
+/// group's bound and all but free: D gives it a curvature 1e12 times that of the others. With a tiny
+/// alpha all weights are all but free. Eliminated like the rest, X D X' would have no digits of them
+/// left. Such coordinates are taken out of their blocks one by one, largest first: with
+/// D = diag(delta) + kappa v v' and coordinate o,
+///
+///     D = (1/rho) l l' + D_rest,     1/rho = delta_o + kappa v_o^2,     l_o = 1,
+///     l_r = rho kappa v_o v_r,       D_rest = diag(delta_rest) + kappa rho delta_o v_r v_r'
+///
+/// so that what is left of a block has the same form and nothing cancels. The unknown of o is z =
+/// l' dG / rho, its column in the system P = sum_c l_c x_c.
 class ExplicitCoordinates {
  public:
   struct Term {
-    std::int64_t coordinate;
+    int64_t coordinate;
     double factor;
   };
 
-  // Chooses the coordinates with D |x|^2 above `alike` times the limit, and in groups of very different
-  // columns above the limit if that is less; column_size has |x| of each column. Those that were
-  // explicit stay so.
+  /// Chooses the coordinates with D |x|^2 above `alike` times the limit, and in groups of very different
+  /// columns above the limit if that is less; column_size has |x| of each column. Those that were
+  /// explicit stay so.
   void choose(const ConeBlocks& blocks, const double* column_size, double limit, double alike);
 
   void clear();
 
   int count() const { return static_cast<int>(rho_.size()); }
-  bool is_explicit(std::int64_t c) const {
-    return count() > 0 && c < static_cast<std::int64_t>(is_explicit_.size()) && is_explicit_[c];
+  bool is_explicit(int64_t c) const {
+    return count() > 0 && c < static_cast<int64_t>(is_explicit_.size()) && is_explicit_[c];
   }
-  // Weight of the rank-one part of what is left of a block.
-  double kappa(const ConeBlocks& blocks, std::int64_t b) const {
+  /// Weight of the rank-one part of what is left of a block.
+  double kappa(const ConeBlocks& blocks, int64_t b) const {
     return count() > 0 ? kappa_[b] : blocks.kappa(b);
   }
   double rho(int o) const { return rho_[o]; }
-  // The terms l_c of an explicit coordinate, its own first.
+  /// The terms l_c of an explicit coordinate, its own first.
   const Term* begin(int o) const { return terms_.data() + first_[o]; }
   const Term* end(int o) const { return terms_.data() + first_[o + 1]; }
 
-  // Completes dG with the explicit coordinates, given l' dG = rho z. (x' dY itself, which all but
-  // cancels, has no digits that delta could multiply.)
+  /// Completes dG with the explicit coordinates, given l' dG = rho z. (x' dY itself, which all but
+  /// cancels, has no digits that delta could multiply.)
   void complete(const double* z, double* dg) const;
 
  private:
@@ -65,10 +65,10 @@ class ExplicitCoordinates {
   std::vector<Term> terms_;
   std::vector<std::size_t> first_;
 
-  // Takes the explicit coordinates out of their blocks, largest first.
+  /// Takes the explicit coordinates out of their blocks, largest first.
   void eliminate(const ConeBlocks& blocks, const double* column_size, bool any);
 
-  void take_out(const ConeBlocks& blocks, std::int64_t b, std::int64_t o);
+  void take_out(const ConeBlocks& blocks, int64_t b, int64_t o);
 };
 
 class ClassCoupling {
@@ -82,29 +82,29 @@ class ClassCoupling {
 
   void clear();
 
-  // Xw: gathered columns, n x m. Blocks without a rank-one part do not couple. `joint`: blocks span
-  // classes.
+  /// Xw: gathered columns, n x m. Blocks without a rank-one part do not couple. `joint`: blocks span
+  /// classes.
   void build(const ConeBlocks& blocks, const ExplicitCoordinates& explicits, const double* Xw,
              int n, int n_classes, bool joint, bool allow_sparse);
 
-  // What z has to be multiplied by for the explicit coordinates as they are, before normalisation.
+  /// What z has to be multiplied by for the explicit coordinates as they are, before normalisation.
   double unknown_scale(int o) const { return 1.0 / size_[o]; }
 
-  // Mean over samples of the diagonal of N_k N_k', without the explicit coordinates.
+  /// Mean over samples of the diagonal of N_k N_k', without the explicit coordinates.
   double mean_diagonal(int k) const;
 
-  // N_k as an n x R matrix, when built without sparsity.
+  /// N_k as an n x R matrix, when built without sparsity.
   const double* dense(int k) const { return values_.data() + k * per_class(); }
 
-  // z += N_k' y
+  /// z += N_k' y
   void gather(int k, const double* y, double* z) const;
 
-  // out += f N_k z
+  /// out += f N_k z
   void scatter(int k, double f, const double* z, double* out) const;
 
-  // P (n x R) = M_k^-1 N_k and the lower triangle of T += N_k' P, from the full inverse of M_k if it
-  // is given, which sparse columns need, or from its Cholesky factor. (With 38 samples and 40 to 110
-  // columns the triangular solves take three times as long as products with the inverse.)
+  /// P (n x R) = M_k^-1 N_k and the lower triangle of T += N_k' P, from the full inverse of M_k if it
+  /// is given, which sparse columns need, or from its Cholesky factor. (With 38 samples and 40 to 110
+  /// columns the triangular solves take three times as long as products with the inverse.)
   void eliminate(int k, const double* factor, const double* inverse, std::vector<double>& P,
                  double* T, int ldt);
 
@@ -114,8 +114,8 @@ class ClassCoupling {
   std::vector<ExplicitCoordinates::Term> terms_;  // of column r: [first_[r], first_[r + 1])
   std::vector<std::size_t> first_;
   std::vector<double> weight_, size_;  // per explicit coordinate
-  std::vector<std::int64_t> start_;
-  std::vector<std::int32_t> row_;
+  std::vector<int64_t> start_;
+  std::vector<int32_t> row_;
   std::vector<double> values_;  // per class: the pattern's values, or n x R dense
   std::vector<double> rows_of_P_, row_sum_;
 
@@ -125,10 +125,10 @@ class ClassCoupling {
 
   void list_terms(const ConeBlocks& blocks, const ExplicitCoordinates& explicits, bool joint);
 
-  // Brings the column of an explicit coordinate to a mean square of one.
+  /// Brings the column of an explicit coordinate to a mean square of one.
   void normalise(int o, double rho, int n_classes);
 
-  // The rows that any feature of a group touches, as long as they are few.
+  /// The rows that any feature of a group touches, as long as they are few.
   void find_pattern(const ConeBlocks& blocks, const double* Xw);
 };
 

@@ -24,24 +24,24 @@ class FeatureElimination {
  public:
   int size() const { return size_; }
 
-  // columns[k]: B_k followed by -F where class k has free coefficients (n x width, column-major).
+  /// columns[k]: B_k followed by -F where class k has free coefficients (n x width, column-major).
   void set_columns(int n, std::vector<std::vector<double>> columns, const ClassCoupling& coupling);
 
   int width(int k) const { return offset_[k + 1] - offset_[k]; }
   int offset(int k) const { return offset_[k]; }
   const double* columns(int k) const { return columns_[k].data(); }
 
-  // C without its unit diagonal into the lower triangle (size x size), for Delta (K x n); poll is
-  // called between blocks.
+  /// C without its unit diagonal into the lower triangle (size x size), for Delta (K x n); poll is
+  /// called between blocks.
   void form(const std::vector<double>& delta, double* C, const std::function<void()>& poll);
 
-  // y0 = H f + e * e_row / sum, for f (K x n).
+  /// y0 = H f + e * e_row / sum, for f (K x n).
   void start(const std::vector<double>& f, const std::vector<double>& row, std::vector<double>& y0);
 
-  // z = J' y
+  /// z = J' y
   void gather(const std::vector<double>& y, double* z) const;
 
-  // With g = f - J z:  dY = H g + e * e_row / sum,  dxi = (sum_k e_k g_k - e_row) / sum.
+  /// With g = f - J z:  dY = H g + e * e_row / sum,  dxi = (sum_k e_k g_k - e_row) / sum.
   void finish(std::vector<double>& f, const std::vector<double>& row, const double* z,
               std::vector<double>& dY, std::vector<double>& dxi);
 
@@ -51,8 +51,8 @@ class FeatureElimination {
   const ClassCoupling* coupling_ = nullptr;
   std::vector<int> offset_, pivot_;
   std::vector<double> e_, sum_, weighted_;
-  // Two classes without coupling: H_i = h_i (1, -1)(1, -1)' with h = 1 / (Delta_0 + Delta_1), one
-  // division per sample and no cancellation; the systems are solved five times per Newton step.
+  /// Two classes without coupling: H_i = h_i (1, -1)(1, -1)' with h = 1 / (Delta_0 + Delta_1), one
+  /// division per sample and no cancellation; the systems are solved five times per Newton step.
   bool pair_ = false;
   std::vector<double> delta_, h_;
 
@@ -64,15 +64,15 @@ class FeatureElimination {
 
   double hessian(int k, int l, int i) const;
 
-  // C_kl = P_k' diag(h_kl) P_l
+  /// C_kl = P_k' diag(h_kl) P_l
   void add_block(int k, int l, double* C);
 
-  // The rows of the coupling: with D_k = N_k - N_p relative to the class p of the largest e and Z =
-  // H N, they are Z_k' P_k against class k and sum_k D_k' Z_k among themselves (Z sums to zero over
-  // k).
+  /// The rows of the coupling: with D_k = N_k - N_p relative to the class p of the largest e and Z =
+  /// H N, they are Z_k' P_k against class k and sum_k D_k' Z_k among themselves (Z sums to zero over
+  /// k).
   void add_coupling(double* C);
 
-  // out = H g + e * row / sum; relative to the class with the largest e, so that nothing cancels.
+  /// out = H g + e * row / sum; relative to the class with the largest e, so that nothing cancels.
   void apply(const std::vector<double>& g, const std::vector<double>& row, std::vector<double>& out,
              std::vector<double>* dxi) const;
 

@@ -12,7 +12,7 @@ bool NewtonSystem::prefer_features(const ConeBlocks& blocks, bool joint) const {
   if (!quadratic_.gram.empty()) return false;
   if (!quadratic_.columns.empty()) return true;
   double columns = free_.count(), samples = 0.0, groups = 0.0;
-  for (std::int64_t b = 0; b < blocks.size() && joint; ++b) groups += blocks.kappa(b) > 0.0;
+  for (int64_t b = 0; b < blocks.size() && joint; ++b) groups += blocks.kappa(b) > 0.0;
   const double n = n_;
   for (int k = 0; k < K_; ++k) {
     const double width =

@@ -67,8 +67,8 @@ void NewtonSystem::build_class_lists(const ConeBlocks& blocks, bool joint) {
   class_blocks_.resize(K_);
   for (auto& list : class_coords_) list.clear();
   for (auto& list : class_blocks_) list.clear();
-  for (std::int64_t b = 0; b < blocks.size(); ++b) {
-    for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+  for (int64_t b = 0; b < blocks.size(); ++b) {
+    for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
       if (!explicit_.is_explicit(c)) class_coords_[blocks.cls[c]].push_back(c);
     if (!joint && blocks.kappa(b) > 0.0) class_blocks_[blocks.cls[blocks.begin(b)]].push_back(b);
   }
@@ -83,13 +83,13 @@ void NewtonSystem::scaled_columns(const ConeBlocks& blocks, const double* Xw, in
 
 void NewtonSystem::list_scaled_columns(const ConeBlocks& blocks, int k) {
   sums_.clear();
-  for (std::int64_t c : class_coords_[k]) {
+  for (int64_t c : class_coords_[k]) {
     sums_.add(blocks.col[c], std::sqrt(blocks.delta[c]));
     sums_.close();
   }
-  for (std::int64_t b : class_blocks_[k]) {
+  for (int64_t b : class_blocks_[k]) {
     const double root = std::sqrt(explicit_.kappa(blocks, b));
-    for (std::int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
+    for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c)
       if (!explicit_.is_explicit(c)) sums_.add(blocks.col[c], root * blocks.vec[c]);
     sums_.close();
   }

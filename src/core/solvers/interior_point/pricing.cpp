@@ -22,11 +22,11 @@ void PartialPricing::price(const double* Y, const double* direction, double step
 }
 
 void PartialPricing::advance(double step, const double* dG, double* G) const {
-  const std::int64_t count = active_ ? static_cast<std::int64_t>(candidates_.size()) * outputs_ : 0;
+  const int64_t count = active_ ? static_cast<int64_t>(candidates_.size()) * outputs_ : 0;
   if (!active_)
-    for (std::int64_t a = 0; a < d_ * outputs_; ++a) G[a] += step * dG[a];
-  for (std::int64_t c = 0; c < count; ++c) {
-    const std::int64_t a = std::int64_t{candidates_[c / outputs_]} * outputs_ + c % outputs_;
+    for (int64_t a = 0; a < d_ * outputs_; ++a) G[a] += step * dG[a];
+  for (int64_t c = 0; c < count; ++c) {
+    const int64_t a = int64_t{candidates_[c / outputs_]} * outputs_ + c % outputs_;
     G[a] += step * dG[a];
   }
 }
@@ -36,7 +36,7 @@ double PartialPricing::distance(const double* Y, const double* other, const doub
   double most = 0.0, sum = 0.0, squares = 0.0;
   for (int o = 0; o < outputs_; ++o) {
     double square = 0.0;
-    for (std::int64_t i = o * n_; i < (o + 1) * n_; ++i) {
+    for (int64_t i = o * n_; i < (o + 1) * n_; ++i) {
       const double move = Y[i] - other[i] + step * direction[i];
       square += move * move;
     }
@@ -75,7 +75,7 @@ bool PartialPricing::covers(const double* Y, const double* direction, double ste
 const double* PartialPricing::sample_major(const double* direction) {
   sample_major_.resize(static_cast<std::size_t>(n_) * outputs_);
   for (int o = 0; o < outputs_; ++o)
-    for (std::int64_t i = 0; i < n_; ++i) sample_major_[i * outputs_ + o] = direction[o * n_ + i];
+    for (int64_t i = 0; i < n_; ++i) sample_major_[i * outputs_ + o] = direction[o * n_ + i];
   return sample_major_.data();
 }
 
@@ -90,31 +90,30 @@ void PartialPricing::price_all_and_update(const double* Y, const double* directi
   copy_candidates(G, prices_);
   if (design_.sparse() || 2 * outputs_ > kFewOutputs) {
     price_all(moved_.data(), dG);
-    for (std::int64_t a = 0; a < d_ * outputs_; ++a) G[a] += dG[a];
+    for (int64_t a = 0; a < d_ * outputs_; ++a) G[a] += dG[a];
     price_all(direction, dG);
   } else {
     price_both(direction, G, dG);
   }
   for (std::size_t c = 0; c < candidates_.size(); ++c)
-    std::copy_n(prices_.data() + c * outputs_, outputs_,
-                G + std::int64_t{candidates_[c]} * outputs_);
+    std::copy_n(prices_.data() + c * outputs_, outputs_, G + int64_t{candidates_[c]} * outputs_);
 }
 
 void PartialPricing::price_both(const double* direction, double* G, double* dG) {
-  const std::int64_t K = outputs_, wide = std::min(d_, kPricedAtOnce);
+  const int64_t K = outputs_, wide = std::min(d_, kPricedAtOnce);
   std::vector<double> both(static_cast<std::size_t>(n_ * 2 * K)),
       piece(static_cast<std::size_t>(wide * 2 * K));
-  for (std::int64_t i = 0; i < n_; ++i)
-    for (std::int64_t o = 0; o < K; ++o) {
+  for (int64_t i = 0; i < n_; ++i)
+    for (int64_t o = 0; o < K; ++o) {
       both[(2 * i) * K + o] = moved_[o * n_ + i];
       both[(2 * i + 1) * K + o] = direction[o * n_ + i];
     }
-  for (std::int64_t first = 0; first < d_; first += wide) {
-    const std::int64_t last = std::min(first + wide, d_);
+  for (int64_t first = 0; first < d_; first += wide) {
+    const int64_t last = std::min(first + wide, d_);
     design_.transposed_range(first, last, both.data(), 2 * K, piece.data());
     const double* from = piece.data();
-    for (std::int64_t j = first; j < last; ++j, from += 2 * K)
-      for (std::int64_t o = 0; o < K; ++o) {
+    for (int64_t j = first; j < last; ++j, from += 2 * K)
+      for (int64_t o = 0; o < K; ++o) {
         G[j * K + o] += from[o];
         dG[j * K + o] = from[K + o];
       }
@@ -124,18 +123,17 @@ void PartialPricing::price_both(const double* direction, double* G, double* dG) 
 void PartialPricing::copy_candidates(const double* G, std::vector<double>& out) const {
   out.resize(candidates_.size() * static_cast<std::size_t>(outputs_));
   for (std::size_t c = 0; c < candidates_.size(); ++c)
-    std::copy_n(G + std::int64_t{candidates_[c]} * outputs_, outputs_, out.data() + c * outputs_);
+    std::copy_n(G + int64_t{candidates_[c]} * outputs_, outputs_, out.data() + c * outputs_);
 }
 
 void PartialPricing::price_candidates(const double* direction, double* dG) {
   product(0, direction);
   for (std::size_t c = 0; c < candidates_.size(); ++c)
-    std::copy_n(prices_.data() + c * outputs_, outputs_,
-                dG + std::int64_t{candidates_[c]} * outputs_);
+    std::copy_n(prices_.data() + c * outputs_, outputs_, dG + int64_t{candidates_[c]} * outputs_);
 }
 
 void PartialPricing::product(std::size_t first, const double* direction) {
-  const auto m = static_cast<std::int64_t>(candidates_.size() - first);
+  const auto m = static_cast<int64_t>(candidates_.size() - first);
   prices_.resize(static_cast<std::size_t>(m) * outputs_);
   if (m == 0) return;
   if (design_.sparse()) {
@@ -148,16 +146,16 @@ void PartialPricing::product(std::size_t first, const double* direction) {
   }
 }
 
-std::int64_t PartialPricing::share() const {
+int64_t PartialPricing::share() const {
   return n_ * d_ > kCachedEntries ? kUncachedShare : kCachedShare;
 }
 
 void PartialPricing::measure() {
   const BlockShape& shape = layout_.shape;
   inverse_reach_.resize(static_cast<std::size_t>(layout_.n_groups()));
-  for (std::int64_t group = 0; group < layout_.n_groups(); ++group) {
+  for (int64_t group = 0; group < layout_.n_groups(); ++group) {
     double sum = 0.0, squares = 0.0;
-    layout_.features(group, [&](std::int32_t j) {
+    layout_.features(group, [&](int32_t j) {
       const double c = norms_[j] * layout_.inv_omega[j];
       sum += c;
       squares += c * c;
@@ -170,19 +168,19 @@ void PartialPricing::measure() {
   }
 }
 
-double PartialPricing::distance_to_near(std::int64_t group, double norm) const {
+double PartialPricing::distance_to_near(int64_t group, double norm) const {
   return (kNear - norm) * inverse_reach_[group];
 }
 
 bool PartialPricing::affordable(const double* G, double radius) const {
-  const std::int64_t groups = layout_.n_groups();
-  const std::int64_t stride = std::max<std::int64_t>(1, d_ / kSampledFeatures);
+  const int64_t groups = layout_.n_groups();
+  const int64_t stride = std::max<int64_t>(1, d_ / kSampledFeatures);
   std::vector<double> g(static_cast<std::size_t>(layout_.largest_block()));
-  std::int64_t count = 0, all = 0;
-  for (std::int64_t group = 0; group < groups; group += stride) {
+  int64_t count = 0, all = 0;
+  for (int64_t group = 0; group < groups; group += stride) {
     double largest = 0.0;
-    for (std::int64_t b = group * layout_.per_group(); b < (group + 1) * layout_.per_group(); ++b) {
-      const std::int64_t size = layout_.values(b, G, nullptr, 0.0, g.data());
+    for (int64_t b = group * layout_.per_group(); b < (group + 1) * layout_.per_group(); ++b) {
+      const int64_t size = layout_.values(b, G, nullptr, 0.0, g.data());
       largest = std::max(largest, layout_.shape.norm_bound(g.data(), size));
     }
     all += layout_.n_features(group);
@@ -194,26 +192,26 @@ bool PartialPricing::affordable(const double* G, double radius) const {
 bool PartialPricing::find_distances(const double* G) {
   distance_.assign(static_cast<std::size_t>(layout_.n_groups()), 0.0);
   double total = 0.0;
-  layout_.norm_bounds(G, [&](std::int64_t b, double norm) {
+  layout_.norm_bounds(G, [&](int64_t b, double norm) {
     double& largest = distance_[layout_.group_of(b)];
     largest = std::max(largest, norm);
     total += norm;
   });
-  for (std::int64_t group = 0; group < layout_.n_groups(); ++group)
+  for (int64_t group = 0; group < layout_.n_groups(); ++group)
     distance_[group] = distance_to_near(group, distance_[group]);
   return std::isfinite(total);
 }
 
 bool PartialPricing::extend(double radius, const double* Y, double* G) {
-  std::int64_t count = 0;
-  for (std::int64_t group = 0; group < layout_.n_groups(); ++group)
+  int64_t count = 0;
+  for (int64_t group = 0; group < layout_.n_groups(); ++group)
     if (!(distance_[group] >= radius)) count += layout_.n_features(group);
   if (share() * count > d_) return false;
   const std::size_t first = candidates_.size(), old = candidate_groups_.size();
-  for (std::int64_t group = 0; group < layout_.n_groups(); ++group)
+  for (int64_t group = 0; group < layout_.n_groups(); ++group)
     if (!(distance_[group] >= radius) && distance_[group] >= radius_) {
       candidate_groups_.push_back(group);
-      layout_.features(group, [&](std::int32_t j) { candidates_.push_back(j); });
+      layout_.features(group, [&](int32_t j) { candidates_.push_back(j); });
     }
   std::inplace_merge(candidate_groups_.begin(),
                      candidate_groups_.begin() + static_cast<std::ptrdiff_t>(old),
@@ -222,7 +220,7 @@ bool PartialPricing::extend(double radius, const double* Y, double* G) {
   const std::size_t fresh = candidates_.size() - first;
   if (!design_.sparse()) {
     columns_.resize(candidates_.size() * static_cast<std::size_t>(n_));
-    design_.gather_columns(candidates_.data() + first, static_cast<std::int64_t>(fresh),
+    design_.gather_columns(candidates_.data() + first, static_cast<int64_t>(fresh),
                            columns_.data() + first * n_);
   }
   if (!active_) return true;  // all have just been priced
@@ -231,7 +229,7 @@ bool PartialPricing::extend(double radius, const double* Y, double* G) {
   product(first, moved_.data());
   for (std::size_t c = 0; c < fresh; ++c)
     for (int o = 0; o < outputs_; ++o)
-      G[std::int64_t{candidates_[first + c]} * outputs_ + o] += prices_[c * outputs_ + o];
+      G[int64_t{candidates_[first + c]} * outputs_ + o] += prices_[c * outputs_ + o];
   return true;
 }
 
