@@ -35,7 +35,7 @@ def build(X, y, penalty, share=0.05, loss="squared_hinge", **options):
     return replace(problem, loss=kind, cost=cost)
 
 
-def text(seed, n=300, d=4000, n_classes=5):
+def sparse_data(seed, n=300, d=4000, n_classes=5):
     """Sparse rows of norm 1 whose first features tell the classes apart."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
@@ -46,7 +46,7 @@ def text(seed, n=300, d=4000, n_classes=5):
 
 
 def has_no_minimiser(problem, solution):
-    """Free features, or a tilt on the edge, separate classes: coefficients run off to infinity."""
+    """Free features, or a linear term on the edge, separate classes: no minimiser is finite."""
     free = problem.penalty.free.size > 0 or problem.tilt is not None
     endless = solution.objective < 1e-12 or np.abs(solution.coef).max() > 100.0
     return problem.loss.name == "logistic" and free and endless
@@ -105,7 +105,7 @@ def test_agrees_with_plain_proximal_gradient_steps(loss, kind):
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("penalty", [L1(), GroupL2(), GroupLinf(), SparseGroup()], ids=repr)
 def test_a_thousandth_of_alpha_max_is_reached_on_sparse_data(loss, penalty):
-    X, y = text(0)
+    X, y = sparse_data(0)
     problem = build(X, y, penalty, 1e-3, loss)
     solution = solve(problem, 1e-4)
     assert solution.converged
@@ -124,14 +124,14 @@ def test_storage_and_scalar_do_not_matter():
 
 
 def test_equal_calls_give_equal_bits():
-    problem = build(*text(1), GroupL2(), 0.01)
+    problem = build(*sparse_data(1), GroupL2(), 0.01)
     first, second = solve(problem), solve(problem)
     np.testing.assert_array_equal(first.coef, second.coef)
     np.testing.assert_array_equal(first.intercept, second.intercept)
 
 
 def test_a_warm_start_at_the_solution_is_certified_at_once():
-    problem = build(*text(2), GroupL2(), 0.01, "logistic")
+    problem = build(*sparse_data(2), GroupL2(), 0.01, "logistic")
     cold = solve(problem)
     warm = solve(problem, start=Start(cold.coef, cold.intercept))
     assert cold.n_iter > 1
@@ -171,21 +171,21 @@ def test_a_large_alpha_leaves_nothing_but_the_intercept():
 
 
 def test_dense_columns_full_of_zeros_are_stored_without_them():
-    X, y = text(3, n=200, d=300)
+    X, y = sparse_data(3, n=200, d=300)
     sparse, full = (solve(build(store, y, GroupL2(), 0.02)) for store in (X, X.toarray()))
     assert full.objective == pytest.approx(sparse.objective, rel=1e-8)
     np.testing.assert_array_equal(full.coef != 0.0, sparse.coef != 0.0)
 
 
 def test_the_iteration_limit_is_kept_and_told():
-    problem = build(*text(4), GroupL2(), 1e-3)
+    problem = build(*sparse_data(4), GroupL2(), 1e-3)
     solution = solve(problem, 1e-10, max_iter=2)
     assert solution.status == "max_iter"
     assert solution.n_iter == 2
 
 
 def test_the_history_ends_with_what_is_returned():
-    problem = build(*text(5), GroupL2(), 0.01)
+    problem = build(*sparse_data(5), GroupL2(), 0.01)
     solution = solve(problem, 1e-5)
     history = solution.history
     assert history.objective[-1] == pytest.approx(solution.objective, rel=1e-10)

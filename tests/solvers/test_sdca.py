@@ -231,12 +231,12 @@ def test_best_dual_of_many_classes_is_kept_without_its_zeros():
     rng = np.random.default_rng(2)
     X = sp.random(60, 20, 0.3, "csr", rng=rng)
     problem = _problem(X, (np.arange(60) % 12).astype(np.int32), L1(), 0.01)
-    watch = Incumbent(problem, None, anyway=False)
+    incumbent = Incumbent(problem, None, anyway=False)
     for share in (0.05, 0.9):
         dual = np.where(rng.random((60, 12)) < share, rng.random((60, 12)), 0.0)
-        watch.packed_dual = Packed(dual.copy())
-        assert watch.packed_dual.nbytes <= 8 * dual.size * min(1.25 * share + 0.1, 1.0)
-        np.testing.assert_array_equal(watch.dual, dual)
+        incumbent.packed_dual = Packed(dual.copy())
+        assert incumbent.packed_dual.nbytes <= 8 * dual.size * min(1.25 * share + 0.1, 1.0)
+        np.testing.assert_array_equal(incumbent.dual, dual)
 
 
 def test_single_entries_of_features_are_left_out_where_few_are_used():
@@ -255,7 +255,7 @@ def test_single_entries_of_features_are_left_out_where_few_are_used():
         assert np.count_nonzero(ours.coef) < 2 * np.count_nonzero(exact.coef)
 
 
-def sparse_texts(n_classes):
+def sparse_data(n_classes):
     """120 samples of 300 rare features, some of which tell the classes apart."""
     rng = np.random.default_rng(0)
     y = (np.arange(120) % n_classes).astype(np.int32)
@@ -268,7 +268,7 @@ def sparse_texts(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_newton_steps_find_the_last_digits(n_classes):
     # Without them 20000 sweeps are not enough with two classes.
-    X, y = sparse_texts(n_classes)
+    X, y = sparse_data(n_classes)
     problem = replace(
         problems.make(0, problems.plain),
         design=make_design(X),

@@ -1,6 +1,6 @@
 // The inner loops of dual coordinate ascent: sums of scaled rows, and rows minus multiples.
 //
-// Up to twenty outputs at a time stay in registers while the rows of a sample pass by.
+// Sums of up to twenty outputs stay in registers while the rows of a sample pass by.
 #pragma once
 
 #include <cmath>
@@ -15,12 +15,11 @@ namespace sparsvm::kernels {
 /// s += Σ_e weight[e] · (row[e] of V, shrunk at level[e] if `shrink`), for `count` rows of K, on
 /// the outputs k ... k + 4·packs − 1.
 template <bool shrink, int packs, typename T>
-SPARSVM_INLINE void add_packs(const double* V, std::int64_t K, std::int64_t k,
-                              const std::int32_t* row, const T* weight, const double* level,
-                              std::int64_t count, double* s) {
+SPARSVM_INLINE void add_packs(const double* V, int64_t K, int64_t k, const int32_t* row,
+                              const T* weight, const double* level, int64_t count, double* s) {
   Pack sum[packs];
   for (int c = 0; c < packs; ++c) sum[c] = SPARSVM_LOAD(s + k + 4 * c);
-  for (std::int64_t e = 0; e < count; ++e) {
+  for (int64_t e = 0; e < count; ++e) {
     const double* v = V + row[e] * K + k;
     const double w = static_cast<double>(weight[e]);
     for (int c = 0; c < packs; ++c) {
@@ -40,15 +39,15 @@ SPARSVM_INLINE void add_packs(const double* V, std::int64_t K, std::int64_t k,
 
 /// The same for all outputs: the rows are read once for every 20 of them.
 template <bool shrink, typename T>
-SPARSVM_INLINE void add_rows(const double* V, std::int64_t K, const std::int32_t* row,
-                             const T* weight, const double* level, std::int64_t count, double* s) {
-  std::int64_t k = 0;
+SPARSVM_INLINE void add_rows(const double* V, int64_t K, const int32_t* row, const T* weight,
+                             const double* level, int64_t count, double* s) {
+  int64_t k = 0;
   for (; k + 20 <= K; k += 20) add_packs<shrink, 5>(V, K, k, row, weight, level, count, s);
   for (; k + 8 <= K; k += 8) add_packs<shrink, 2>(V, K, k, row, weight, level, count, s);
   for (; k + 4 <= K; k += 4) add_packs<shrink, 1>(V, K, k, row, weight, level, count, s);
   for (; k < K; ++k) {
     double sum = s[k];
-    for (std::int64_t e = 0; e < count; ++e) {
+    for (int64_t e = 0; e < count; ++e) {
       const double v = V[row[e] * K + k];
       sum += static_cast<double>(weight[e]) * (shrink ? soft(v, level[e]) : v);
     }
@@ -56,29 +55,29 @@ SPARSVM_INLINE void add_rows(const double* V, std::int64_t K, const std::int32_t
   }
 }
 
-SPARSVM_CLONED inline void add_scaled_rows(const double* V, std::int64_t K, const std::int32_t* row,
-                                           const double* weight, std::int64_t count, double* s) {
+SPARSVM_CLONED inline void add_scaled_rows(const double* V, int64_t K, const int32_t* row,
+                                           const double* weight, int64_t count, double* s) {
   add_rows<false>(V, K, row, weight, nullptr, count, s);
 }
-SPARSVM_CLONED inline void add_scaled_rows(const double* V, std::int64_t K, const std::int32_t* row,
-                                           const float* weight, std::int64_t count, double* s) {
+SPARSVM_CLONED inline void add_scaled_rows(const double* V, int64_t K, const int32_t* row,
+                                           const float* weight, int64_t count, double* s) {
   add_rows<false>(V, K, row, weight, nullptr, count, s);
 }
-SPARSVM_CLONED inline void add_shrunk_rows(const double* V, std::int64_t K, const std::int32_t* row,
-                                           const double* weight, const double* level,
-                                           std::int64_t count, double* s) {
+SPARSVM_CLONED inline void add_shrunk_rows(const double* V, int64_t K, const int32_t* row,
+                                           const double* weight, const double* level, int64_t count,
+                                           double* s) {
   add_rows<true>(V, K, row, weight, level, count, s);
 }
 
 /// V_j −= gain_j x_e Δᵀ on the listed outputs, for the features j = index[e]; no gain stands for 1.
 template <typename T>
-void subtract_scaled_rows(double* V, std::int64_t K, const double* gain, const T* x,
-                          const std::int32_t* index, std::int64_t count, const double* delta,
-                          const std::int32_t* moved, std::int64_t n_moved) {
-  for (std::int64_t e = 0; e < count; ++e) {
+void subtract_scaled_rows(double* V, int64_t K, const double* gain, const T* x,
+                          const int32_t* index, int64_t count, const double* delta,
+                          const int32_t* moved, int64_t n_moved) {
+  for (int64_t e = 0; e < count; ++e) {
     double* v = V + index[e] * K;
     const double weight = static_cast<double>(x[e]) * (gain ? gain[index[e]] : 1.0);
-    for (std::int64_t c = 0; c < n_moved; ++c) v[moved[c]] -= weight * delta[c];
+    for (int64_t c = 0; c < n_moved; ++c) v[moved[c]] -= weight * delta[c];
   }
 }
 
@@ -88,15 +87,14 @@ enum class RowSize { most, sum, squares };
 /// V_j −= x_e Δᵀ on the listed outputs, for the features j = index[e]; size follows, `most` as a
 /// bound from above.
 template <RowSize kind, typename T>
-void subtract_rows(double* V, std::int64_t K, double* size, const T* x, const std::int32_t* index,
-                   std::int64_t count, const double* delta, const std::int32_t* moved,
-                   std::int64_t n_moved) {
-  for (std::int64_t e = 0; e < count; ++e) {
-    const std::int64_t j = index[e];
+void subtract_rows(double* V, int64_t K, double* size, const T* x, const int32_t* index,
+                   int64_t count, const double* delta, const int32_t* moved, int64_t n_moved) {
+  for (int64_t e = 0; e < count; ++e) {
+    const int64_t j = index[e];
     double* v = V + j * K;
     const double weight = static_cast<double>(x[e]);
     double bound = size[j];
-    for (std::int64_t c = 0; c < n_moved; ++c) {
+    for (int64_t c = 0; c < n_moved; ++c) {
       const double step = weight * delta[c], old = v[moved[c]], now = old - step;
       v[moved[c]] = now;
       if constexpr (kind == RowSize::squares) {

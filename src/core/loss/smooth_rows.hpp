@@ -177,6 +177,9 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t*
 // ---------------------------------------------------------------- for the width, the scalar and the
 // processor at hand
 
+// Rows of up to twenty outputs have loops of fixed length: with one loop for all widths block_newton
+// took 1.5 to 1.8 times as long on digits (10 classes), 1.2 to 1.4 times on 3000 x 8000 sparse data of
+// 4 and 20 classes, 1.4 to 2.0 times on 80 x 5000 dense data of 5.
 #define SPARSVM_WIDTHS(width, call) \
   switch (width) {                  \
     case 1: call(1); break;         \

@@ -4,7 +4,7 @@
 //
 //     Z⁺ = prox_t(Z - t g)
 //
-// decides which coordinates are active and how the penalty looks around Z⁺: on its manifold it is
+// decides which coordinates are active and what the penalty is around Z⁺: on its manifold it is
 // smooth with gradient v and Hessian M = diag(δ) - Σ_b δ_b ẑ_b ẑ_bᵀ. The generalised Jacobian of the
 // prox is (I + t M)⁻¹ on the tangent space of that manifold and zero across it, so that the Newton
 // equation of the prox residual, (I - P (I - t H)) D = Z⁺ - Z, becomes

@@ -21,6 +21,10 @@ from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.sample_space import fits_sample_space, newton_in_sample_space
 
+# Rules of thumb, set once: the share of tol that the gap inside is brought to, the factor for each
+# further attempt, and where to give up.
+FIRST_SHARE, NEXT_SHARE, LEAST_SHARE = 0.7, 0.05, 1e-6
+
 
 class BlockNewton(Solver):
     r"""Block coordinate descent with working sets, and Newton steps on the active manifold.
@@ -78,7 +82,7 @@ class BlockNewton(Solver):
         check_at_least_one(self, "max_iter")
         began = time.perf_counter()
         limit = iteration_limit(self.max_iter, control, MOST)
-        best, histories, done, sharper = None, [], 0, 0.7
+        best, histories, done, sharper = None, [], 0, FIRST_SHARE
         if fits_sample_space(problem):
             best = self._by_samples(problem, start, control, limit, began)
             done, start = best.n_iter, Start(best.coef, best.intercept, best.dual)
@@ -109,7 +113,7 @@ class BlockNewton(Solver):
                 )
                 if best is None or solution.gap < best.gap:
                     best = solution
-                if best.converged or done >= limit or sharper < 1e-6:
+                if best.converged or done >= limit or sharper < LEAST_SHARE:
                     break
                 if raw["stalled"] and not insisted and problem.tilt is None:
                     cold = insist = insisted = True
@@ -117,7 +121,7 @@ class BlockNewton(Solver):
                 # The gap inside neglects the repair of the dual that the certificate makes, so a
                 # solution that just misses is asked for again, sharper.
                 cold = insist = False
-                sharper *= 0.05
+                sharper *= NEXT_SHARE
         return best
 
     def _by_samples(

@@ -47,9 +47,9 @@ class Newton(Solver):
         + \tfrac1{2\sigma} \|\omega \circ (W - W_k)\|^2 + \tfrac1{2\sigma_b} \|b - b_k\|^2 .
 
     Its minimiser and the maximising Y are the next :math:`W_k, b_k, Y_k`; the objective has a
-    piecewise linear gradient wherever the penalty is smooth. A Newton step looks at the piece of
+    piecewise linear gradient wherever the penalty is smooth. A Newton step takes the piece of
     the penalty that a proximal step finds (the non-zero coefficients, the curvature of non-zero
-    groups, the ties of l1/linf) and at the samples whose best classes are tied: no others enter
+    groups, the ties of l1/linf) and the samples whose best classes are tied: no others enter
     its matrix. So the cost follows the tied samples times the squares of the active coefficients
     of single classes. Steps are damped after failures; smoothing :math:`c` and proximal terms
     :math:`\sigma` are weakened as the gap falls.

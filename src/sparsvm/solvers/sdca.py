@@ -27,6 +27,13 @@ from sparsvm.solvers.run.options import (
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 
+# Rules of thumb, set once: the first estimated gap to ask for, over tol; what to ask for next, over
+# the estimate that did not do; after how many sweeps (doubled each time) the gap must have fallen
+# to which share, lest the method count as stalled the second time.
+FIRST_TARGET = 2.0
+NEXT_TARGET = (0.3, 0.95)
+FIRST_MARK, FALLEN = 1000, 0.9
+
 
 class SDCA(Solver):
     r"""Proximal point method whose steps are solved by dual coordinate ascent over samples.
@@ -41,9 +48,9 @@ class SDCA(Solver):
     solved roughly by two sweeps of exact steps in the dual of one sample at a time. A sample update
     costs its non-zero entries times the classes; the coefficients are exactly sparse at any time.
     :math:`\sigma` and :math:`\sigma_b` follow from the data and are adapted until the sweeps and
-    the proximal steps are equally far from done. Samples whose dual rests are visited more and more
-    rarely, and only a working set of features, priced with all of them from time to time, takes
-    part. With ``l2`` and ``elasticnet`` the penalty itself is strongly convex and only the
+    the proximal steps are equally far from done. Samples whose dual does not move are visited more
+    and more rarely, and only a working set of features, priced with all of them from time to time,
+    takes part. With ``l2`` and ``elasticnet`` the penalty itself is strongly convex and only the
     intercept needs the proximal term. With ``l2`` samples are visited the more rarely the less
     their part of the gap is, and the coefficients are means over the last sweeps.
 
@@ -142,7 +149,7 @@ class SDCA(Solver):
 
     def _iterate(self, method: Any, best: MethodIncumbent, tol: float, limit: int) -> bool:
         """Sweep and certify until the certificate holds; True if that became hopeless."""
-        target, mark, gap_at_mark, standing = 2.0 * tol, 1000, np.inf, 0
+        target, mark, gap_at_mark, standing = FIRST_TARGET * tol, FIRST_MARK, np.inf, 0
         while method.sweeps < limit and not best.within(tol):
             estimated = method.run(target, min(limit, mark) - method.sweeps)
             # Of the certificate only a number, lest its dual stay while the method sweeps.
@@ -154,9 +161,10 @@ class SDCA(Solver):
                 gap = (found["objective"] - found["dual"]) / size if size > 0.0 else 0.0
                 right = tol * gap / max(certified, 1e-300)
                 # One that is not positive says nothing about by how much it errs.
-                target = float(np.clip(right, 0.3 * gap, 0.95 * gap)) if gap > 0.0 else tol
+                low, high = (share * gap for share in NEXT_TARGET)
+                target = float(np.clip(right, low, high)) if gap > 0.0 else tol
             if method.sweeps >= mark:
-                standing = standing + 1 if best.gap > 0.9 * gap_at_mark else 0
+                standing = standing + 1 if best.gap > FALLEN * gap_at_mark else 0
                 if standing == 2:
                     return True
                 mark, gap_at_mark = 2 * mark, best.gap
@@ -208,7 +216,7 @@ def _packed(matrix: Floats | None) -> Packed | None:
 def _made_by(problem: Problem, dual: Floats) -> Columns:
     r"""Return the coefficients :math:`(tilt - \tilde Y^\top X)/\omega^2` of a dual with l2.
 
-    For penalties that only scale; the dual is in units of 1 / alpha and is overwritten.
+    For penalties that only scale; the dual is divided by alpha and is overwritten.
     """
     terms = problem.penalty
     coef = problem.transposed(problem.signed_dual(dual, overwrite=True))
@@ -220,7 +228,7 @@ def _made_by(problem: Problem, dual: Floats) -> Columns:
 
 
 def _scaled(report: Any, alpha: float) -> Any:
-    """Objectives inside are in units of alpha."""
+    """Objectives inside are divided by alpha."""
     if report is None:
         return None
 
