@@ -16,7 +16,7 @@
 #include "bind/problems.hpp"
 #include "penalty/penalty_prox.hpp"
 #include "prox/prox.hpp"
-#include "prox/simplex_batch.hpp"
+#include "prox/simplex.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -44,29 +44,10 @@ Output::Matrix by_rows(const Matrix& V, Kernel kernel) {
   });
 }
 
-void project_rows(const double* y, const double* mass, int64_t n, int64_t size, double* out) {
-  constexpr int lanes = SimplexBatch::lanes;
-  SimplexBatch batch(size);
-  ProxScratch work;
-  work.reserve(size);
-  int64_t i = 0;
-  for (; size > 0 && size <= SimplexBatch::longest && i + lanes <= n; i += lanes) {
-    std::copy(mass + i, mass + i + lanes, batch.mass());
-    for (int64_t e = 0; e < lanes * size; ++e) {
-      batch.block()[e % size * lanes + e / size] = y[i * size + e];
-    }
-    batch.project();
-    for (int64_t e = 0; e < lanes * size; ++e) {
-      out[i * size + e] = batch.block()[e % size * lanes + e / size];
-    }
-  }
-  for (; i < n; ++i) project_simplex(y + i * size, size, mass[i], out + i * size, work);
-}
-
 Output::Matrix simplex(const Matrix& Y, const Vector& mass) {
   check_parameter("mass", mass, Y);
   return computed(rows(Y), columns(Y), false, [&](double* out) {
-    project_rows(Y.data(), mass.data(), rows(Y), columns(Y), out);
+    project_simplex_rows(Y.data(), mass.data(), rows(Y), columns(Y), out);
   });
 }
 
@@ -136,13 +117,13 @@ Output::Matrix penalty(const Matrix& W, double step, const std::string& kind, do
                        const Integers& groups, int64_t n_groups, bool per_class,
                        const Vector& omega) {
   const int64_t d = rows(W), outputs = columns(W);
-  PenaltyArrays{kind, l1_ratio, groups, n_groups, per_class, omega}.check(d);
+  const PenaltyArrays arrays{kind, l1_ratio, groups, n_groups, per_class, omega};
+  arrays.check(d);
   check_value("step", step, nonnegative, "finite and not negative");
-  PenaltyProx prox(penalty_kind(kind), l1_ratio, d, outputs, groups.data(), n_groups, per_class,
-                   omega.data());
+  PenaltyProx prox(arrays.view(d, outputs));
   return computed(d, outputs, false, [&](double* out) {
     std::copy(W.data(), W.data() + d * outputs, out);
-    if (outputs > 0) prox.apply(out, step);
+    prox.apply(out, step);
   });
 }
 

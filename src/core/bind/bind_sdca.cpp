@@ -72,13 +72,13 @@ class SdcaRun {
   nb::tuple point() {
     const Exclusive::Turn turn = take();
     auto W = std::make_unique<Zeros>(static_cast<std::size_t>(d() * outputs()));
-    const Pages<double> rows = method_->used_weights();
+    const MmapVector<double> rows = method_->used_weights();
     const double* next = rows.data();
     for (const int32_t j : method_->used()) {
       std::copy_n(next, outputs(), W->data() + j * outputs());
       next += outputs();
     }
-    auto Y = std::make_unique<Pages<double>>(method_->dual());
+    auto Y = std::make_unique<MmapVector<double>>(method_->dual());
     return nb::make_tuple(owned(std::move(W), d(), outputs()), intercept(),
                           owned(std::move(Y), n(), classes()));
   }
@@ -87,8 +87,8 @@ class SdcaRun {
     const Exclusive::Turn turn = take();
     const std::vector<int32_t>& used = method_->used();
     auto features = std::make_unique<std::vector<int32_t>>(used);
-    auto weights = std::make_unique<Pages<double>>(method_->give_weights());
-    auto Y = std::make_unique<Pages<double>>(method_->give_dual());
+    auto weights = std::make_unique<MmapVector<double>>(method_->give_weights());
+    auto Y = std::make_unique<MmapVector<double>>(method_->give_dual());
     const int64_t m = std::ssize(used);
     const size_t shape[1] = {used.size()};
     int32_t* numbers = features->data();
@@ -102,7 +102,7 @@ class SdcaRun {
 
   nb::object give_mean_dual() {
     const Exclusive::Turn turn = take();
-    auto mean = std::make_unique<Pages<double>>(method_->give_mean_dual());
+    auto mean = std::make_unique<MmapVector<double>>(method_->give_mean_dual());
     if (mean->empty()) return nb::none();
     return nb::cast(owned(std::move(mean), n(), classes()));
   }

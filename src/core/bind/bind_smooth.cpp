@@ -83,7 +83,7 @@ class BcdRun : public SmoothRun<Bcd> {
   BcdRun(const BoundSmoothProblem& problem, bool line_search, bool randomised, double sigma,
          double omega, double epsilon, bool largest_violation, bool row_norms, bool shrinking,
          std::uint64_t seed)
-      : SmoothRun(problem, penalty_prox(problem.problem().penalty),
+      : SmoothRun(problem, PenaltyProx(problem.problem().penalty),
                   BcdOptions{line_search, randomised, sigma, omega, epsilon, largest_violation,
                              row_norms, shrinking, seed}) {}
 
@@ -108,7 +108,7 @@ class FobosRun : public SmoothRun<Fobos> {
  public:
   FobosRun(const BoundSmoothProblem& problem, Input<int64_t, 1> samples, double eta0, bool lazy,
            std::uint64_t seed)
-      : SmoothRun(problem, penalty_prox(problem.problem().penalty), FobosOptions{eta0, lazy, seed},
+      : SmoothRun(problem, PenaltyProx(problem.problem().penalty), FobosOptions{eta0, lazy, seed},
                   checked(problem, samples)) {}
 
   int64_t run(int64_t passes, double) {

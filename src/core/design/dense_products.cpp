@@ -9,8 +9,8 @@ namespace sparsvm {
 
 namespace {
 
-SPARSVM_INLINE void load_values(Pack& v, const double* from) { load(v, from); }
-SPARSVM_INLINE void load_values(Pack& v, const float* from) { load_widened(v, from); }
+SPARSVM_INLINE void load_values(Simd& v, const double* from) { load(v, from); }
+SPARSVM_INLINE void load_values(Simd& v, const float* from) { load_widened(v, from); }
 
 /// What add_rows does, from column j on: of fewer than four, so that one copy for all P and R will do.
 template <typename T>
@@ -33,7 +33,7 @@ SPARSVM_INLINE void add_rows(const T* const* x, const double* c, const double* c
     for (int p = 0; p < P; ++p) factor[r][p] = y[r][k + p];
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
-    Pack sum[P], v, centre = {};
+    Simd sum[P], v, centre = {};
     for (int p = 0; p < P; ++p) load(sum[p], sums + p * stride + j);
     if constexpr (Centred) load(centre, c + j);
     for (int r = 0; r < R; ++r) {
@@ -135,10 +135,10 @@ SPARSVM_APART void dot_last_columns(const T* const* x, int R, const double* c, c
 template <int P, int R, bool Centred, typename T>
 SPARSVM_INLINE void dot_rows(const T* const* x, const double* c, const double* w, int64_t stride,
                              int64_t columns, double* sums) {
-  Pack sum[R][P] = {};
+  Simd sum[R][P] = {};
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
-    Pack weight[P], v, centre = {};
+    Simd weight[P], v, centre = {};
     for (int p = 0; p < P; ++p) load(weight[p], w + p * stride + j);
     if constexpr (Centred) load(centre, c + j);
     for (int r = 0; r < R; ++r) {
@@ -232,7 +232,7 @@ template <bool Centred, int R, typename T>
 SPARSVM_INLINE void add_squares(const T* const* x, const double* c, int64_t columns, double* sums) {
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
-    Pack sum, v, centre = {};
+    Simd sum, v, centre = {};
     load(sum, sums + j);
     if constexpr (Centred) load(centre, c + j);
     for (int r = 0; r < R; ++r) {
@@ -268,32 +268,32 @@ SPARSVM_INLINE void squares(const DenseRows<T>& X, int64_t d, double* out) {
 
 }  // namespace
 
-SPARSVM_CLONED void transposed_product(const DenseRows<float>& X, int64_t first, int64_t last,
-                                       const double* Y, int64_t K, bool add, double* G) {
+SPARSVM_DISPATCH void transposed_product(const DenseRows<float>& X, int64_t first, int64_t last,
+                                         const double* Y, int64_t K, bool add, double* G) {
   product(X, first, last, Y, K, add, G);
 }
 
-SPARSVM_CLONED void transposed_product(const DenseRows<double>& X, int64_t first, int64_t last,
-                                       const double* Y, int64_t K, bool add, double* G) {
+SPARSVM_DISPATCH void transposed_product(const DenseRows<double>& X, int64_t first, int64_t last,
+                                         const double* Y, int64_t K, bool add, double* G) {
   product(X, first, last, Y, K, add, G);
 }
 
-SPARSVM_CLONED void row_product(const DenseRows<float>& X, int64_t first, int64_t last,
-                                const double* W, int64_t K, bool add, double* S) {
+SPARSVM_DISPATCH void row_product(const DenseRows<float>& X, int64_t first, int64_t last,
+                                  const double* W, int64_t K, bool add, double* S) {
   scores_of(X, first, last, W, K, add, S);
 }
 
-SPARSVM_CLONED void row_product(const DenseRows<double>& X, int64_t first, int64_t last,
-                                const double* W, int64_t K, bool add, double* S) {
+SPARSVM_DISPATCH void row_product(const DenseRows<double>& X, int64_t first, int64_t last,
+                                  const double* W, int64_t K, bool add, double* S) {
   scores_of(X, first, last, W, K, add, S);
 }
 
-SPARSVM_CLONED void column_squares(const DenseRows<float>& X, int64_t d, double* out) {
+SPARSVM_DISPATCH void column_squares(const DenseRows<float>& X, int64_t d, double* out) {
   if (X.center) return squares<true>(X, d, out);
   squares<false>(X, d, out);
 }
 
-SPARSVM_CLONED void column_squares(const DenseRows<double>& X, int64_t d, double* out) {
+SPARSVM_DISPATCH void column_squares(const DenseRows<double>& X, int64_t d, double* out) {
   if (X.center) return squares<true>(X, d, out);
   squares<false>(X, d, out);
 }

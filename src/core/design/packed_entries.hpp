@@ -54,8 +54,8 @@ class PackedEntries {
   static constexpr std::uint16_t far = 65535;
   std::size_t size_ = 0;
   bool sparse_ = false;
-  Pages<std::uint16_t> gaps_;
-  Pages<double> entries_;
+  MmapVector<std::uint16_t> gaps_;
+  MmapVector<double> entries_;
 };
 
 }  // namespace sparsvm

@@ -13,20 +13,20 @@
 namespace sparsvm::kernels {
 
 /// s += Σ_e weight[e] · (row[e] of V, shrunk at level[e] if `shrink`), for `count` rows of K, on
-/// the outputs k ... k + 4·packs − 1.
-template <bool shrink, int packs, typename T>
+/// the outputs k ... k + 4·vectors − 1.
+template <bool shrink, int vectors, typename T>
 SPARSVM_INLINE void add_packs(const double* V, int64_t K, int64_t k, const int32_t* row,
                               const T* weight, const double* level, int64_t count, double* s) {
-  Pack sum[packs];
-  for (int c = 0; c < packs; ++c) sum[c] = SPARSVM_LOAD(s + k + 4 * c);
+  Simd sum[vectors];
+  for (int c = 0; c < vectors; ++c) sum[c] = SPARSVM_LOAD(s + k + 4 * c);
   for (int64_t e = 0; e < count; ++e) {
     const double* v = V + row[e] * K + k;
     const double w = static_cast<double>(weight[e]);
-    for (int c = 0; c < packs; ++c) {
-      Pack term = SPARSVM_LOAD(v + 4 * c);
+    for (int c = 0; c < vectors; ++c) {
+      Simd term = SPARSVM_LOAD(v + 4 * c);
       if constexpr (shrink) {
         // v − t beyond t, v + t below −t, 0 between.
-        Pack over = term - level[e], under = Pack{} - term - level[e];
+        Simd over = term - level[e], under = Simd{} - term - level[e];
         keep_positive(over);
         keep_positive(under);
         term = over - under;
@@ -34,7 +34,7 @@ SPARSVM_INLINE void add_packs(const double* V, int64_t K, int64_t k, const int32
       sum[c] += term * w;
     }
   }
-  for (int c = 0; c < packs; ++c) SPARSVM_STORE(s + k + 4 * c, sum[c]);
+  for (int c = 0; c < vectors; ++c) SPARSVM_STORE(s + k + 4 * c, sum[c]);
 }
 
 /// The same for all outputs: the rows are read once for every 20 of them.
@@ -55,17 +55,17 @@ SPARSVM_INLINE void add_rows(const double* V, int64_t K, const int32_t* row, con
   }
 }
 
-SPARSVM_CLONED inline void add_scaled_rows(const double* V, int64_t K, const int32_t* row,
-                                           const double* weight, int64_t count, double* s) {
+SPARSVM_DISPATCH inline void add_scaled_rows(const double* V, int64_t K, const int32_t* row,
+                                             const double* weight, int64_t count, double* s) {
   add_rows<false>(V, K, row, weight, nullptr, count, s);
 }
-SPARSVM_CLONED inline void add_scaled_rows(const double* V, int64_t K, const int32_t* row,
-                                           const float* weight, int64_t count, double* s) {
+SPARSVM_DISPATCH inline void add_scaled_rows(const double* V, int64_t K, const int32_t* row,
+                                             const float* weight, int64_t count, double* s) {
   add_rows<false>(V, K, row, weight, nullptr, count, s);
 }
-SPARSVM_CLONED inline void add_shrunk_rows(const double* V, int64_t K, const int32_t* row,
-                                           const double* weight, const double* level, int64_t count,
-                                           double* s) {
+SPARSVM_DISPATCH inline void add_shrunk_rows(const double* V, int64_t K, const int32_t* row,
+                                             const double* weight, const double* level,
+                                             int64_t count, double* s) {
   add_rows<true>(V, K, row, weight, level, count, s);
 }
 

@@ -144,7 +144,7 @@ class SampleRows {
   }
 
   template <typename Number>
-  void keep(const std::vector<int32_t>& place, Pages<Kept<Number>>& kept) {
+  void keep(const std::vector<int32_t>& place, MmapVector<Kept<Number>>& kept) {
     kept.resize(static_cast<std::size_t>(starts_[n_]));
     for (int64_t i = 0; i < n_; ++i) {
       const int64_t r = view_.rows(i), first = view_.indptr[r];
@@ -157,7 +157,7 @@ class SampleRows {
   }
 
   template <typename Number>
-  SampleRow<T> put_together(int64_t i, const Pages<Kept<Number>>& all) {
+  SampleRow<T> put_together(int64_t i, const MmapVector<Kept<Number>>& all) {
     const T* row = values() + view_.indptr[view_.rows(i)];
     const Kept<Number>* kept = all.data() + starts_[i];
     const int64_t count = starts_[i + 1] - starts_[i];
@@ -206,14 +206,14 @@ class SampleRows {
   const std::vector<int32_t>& features_;
   int64_t n_;
   StoredRows view_;
-  Pages<T> values_;
-  Pages<int32_t> indices_;
+  MmapVector<T> values_;
+  MmapVector<int32_t> indices_;
   std::vector<int32_t> identity_;
   std::vector<int64_t> indptr_;
   std::vector<double> buffer_;
   std::vector<int64_t> starts_;  // of every sample among what is kept
-  Pages<Kept<std::uint16_t>> small_;
-  Pages<Kept<std::uint32_t>> large_;
+  MmapVector<Kept<std::uint16_t>> small_;
+  MmapVector<Kept<std::uint32_t>> large_;
   std::vector<int32_t> place_;  // local numbers of all features, where that is asked instead
   std::vector<T> row_;
   std::vector<int32_t> slots_;

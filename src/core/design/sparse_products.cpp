@@ -18,7 +18,7 @@ SPARSVM_INLINE void for_each_row_tile(int64_t n, int64_t K, Use use) {
   });
 }
 
-// One output, the two-class case, is a sum that needs no packs.
+// One output, the two-class case, is a sum that needs no SIMD.
 template <typename T>
 SPARSVM_INLINE void gather_one(const Compressed<T>& M, RowMap majors, const double* b,
                                double* out) {
@@ -51,7 +51,7 @@ SPARSVM_INLINE void gather(const Compressed<T>& M, RowMap majors, const double* 
   if (K == 1) return gather_one(M, majors, B, out);
   for_each_row_tile(majors.n, K, [&](int64_t i, const auto& tile) SPARSVM_INLINE_LAMBDA {
     const int64_t r = majors(i), from = M.indptr[r];
-    Pack sum[std::decay_t<decltype(tile)>::packs] = {};
+    Simd sum[std::decay_t<decltype(tile)>::vectors] = {};
     add_row_product(tile, M.values + from, M.indices + from, M.indptr[r + 1] - from, 1.0, B, K,
                     sum);
     tile.store(out + i * K, sum);
@@ -64,7 +64,7 @@ SPARSVM_INLINE void scatter(const Compressed<T>& M, RowMap majors, const double*
   if (K == 0) return;
   if (K == 1) return scatter_one(M, majors, B, out);
   for_each_row_tile(majors.n, K, [&](int64_t i, const auto& tile) SPARSVM_INLINE_LAMBDA {
-    Pack v[std::decay_t<decltype(tile)>::packs];
+    Simd v[std::decay_t<decltype(tile)>::vectors];
     tile.load(B + i * K, v);
     if (all_zero(v)) return;
     const int64_t r = majors(i), from = M.indptr[r];
@@ -106,7 +106,7 @@ SPARSVM_INLINE void scatter_part(const Compressed<T>& M, RowMap majors, int64_t 
     for (int64_t i = 0; i < majors.n; ++i) {
       bool zero = true;
       tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
-        Pack v[std::decay_t<decltype(tile)>::packs];
+        Simd v[std::decay_t<decltype(tile)>::vectors];
         tile.load(B + i * K, v);
         zero = zero && all_zero(v);
       });
@@ -114,7 +114,7 @@ SPARSVM_INLINE void scatter_part(const Compressed<T>& M, RowMap majors, int64_t 
       with_part(M, majors(i), first, last, places ? places + i : nullptr,
                 [&](int64_t at, int64_t count) SPARSVM_INLINE_LAMBDA {
         tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
-          Pack v[std::decay_t<decltype(tile)>::packs];
+          Simd v[std::decay_t<decltype(tile)>::vectors];
           tile.load(B + i * K, v);
           add_row_transposed(tile, M.values + at, M.indices + at, count, v, K, out, first);
         });
@@ -125,35 +125,35 @@ SPARSVM_INLINE void scatter_part(const Compressed<T>& M, RowMap majors, int64_t 
 
 }  // namespace
 
-SPARSVM_CLONED void scatter_range(const Compressed<float>& M, RowMap majors, int64_t first,
-                                  int64_t last, int32_t* places, const double* B, int64_t K,
-                                  double* out) {
+SPARSVM_DISPATCH void scatter_range(const Compressed<float>& M, RowMap majors, int64_t first,
+                                    int64_t last, int32_t* places, const double* B, int64_t K,
+                                    double* out) {
   scatter_part(M, majors, first, last, places, B, K, out);
 }
 
-SPARSVM_CLONED void scatter_range(const Compressed<double>& M, RowMap majors, int64_t first,
-                                  int64_t last, int32_t* places, const double* B, int64_t K,
-                                  double* out) {
+SPARSVM_DISPATCH void scatter_range(const Compressed<double>& M, RowMap majors, int64_t first,
+                                    int64_t last, int32_t* places, const double* B, int64_t K,
+                                    double* out) {
   scatter_part(M, majors, first, last, places, B, K, out);
 }
 
-SPARSVM_CLONED void gather_product(const Compressed<float>& M, RowMap majors, const double* B,
-                                   int64_t K, double* out) {
+SPARSVM_DISPATCH void gather_product(const Compressed<float>& M, RowMap majors, const double* B,
+                                     int64_t K, double* out) {
   gather(M, majors, B, K, out);
 }
 
-SPARSVM_CLONED void gather_product(const Compressed<double>& M, RowMap majors, const double* B,
-                                   int64_t K, double* out) {
+SPARSVM_DISPATCH void gather_product(const Compressed<double>& M, RowMap majors, const double* B,
+                                     int64_t K, double* out) {
   gather(M, majors, B, K, out);
 }
 
-SPARSVM_CLONED void add_scatter_product(const Compressed<float>& M, RowMap majors, const double* B,
-                                        int64_t K, double* out) {
+SPARSVM_DISPATCH void add_scatter_product(const Compressed<float>& M, RowMap majors,
+                                          const double* B, int64_t K, double* out) {
   scatter(M, majors, B, K, out);
 }
 
-SPARSVM_CLONED void add_scatter_product(const Compressed<double>& M, RowMap majors, const double* B,
-                                        int64_t K, double* out) {
+SPARSVM_DISPATCH void add_scatter_product(const Compressed<double>& M, RowMap majors,
+                                          const double* B, int64_t K, double* out) {
   scatter(M, majors, B, K, out);
 }
 

@@ -19,7 +19,7 @@ SPARSVM_INLINE void add_up_columns(const ColumnSums& sums, const double* X, int6
     const int64_t last = sums.first[static_cast<std::size_t>(r) + 1];
     int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
-      Pack low = {}, high = {};
+      Simd low = {}, high = {};
       for (int64_t t = first; t < last; ++t) {
         const double* x = X + column[t] * n + i;
         low += factor[t] * SPARSVM_LOAD(x);
@@ -37,7 +37,7 @@ SPARSVM_INLINE void add_up_columns(const ColumnSums& sums, const double* X, int6
 }
 
 SPARSVM_INLINE double single_product(const double* x, const double* y, int64_t n) {
-  Pack low = {}, high = {};
+  Simd low = {}, high = {};
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
     low += SPARSVM_LOAD(x + i) * SPARSVM_LOAD(y + i);
@@ -50,20 +50,20 @@ SPARSVM_INLINE double single_product(const double* x, const double* y, int64_t n
 
 }  // namespace
 
-SPARSVM_CLONED void form_column_sums(const ColumnSums& sums, const double* X, int64_t n,
-                                     double* out) {
+SPARSVM_DISPATCH void form_column_sums(const ColumnSums& sums, const double* X, int64_t n,
+                                       double* out) {
   add_up_columns(sums, X, n, out);
 }
-SPARSVM_CLONED void form_column_sums(const ColumnSums& sums, const double* X, int64_t n,
-                                     float* out) {
+SPARSVM_DISPATCH void form_column_sums(const ColumnSums& sums, const double* X, int64_t n,
+                                       float* out) {
   add_up_columns(sums, X, n, out);
 }
 
 // Neighbours of one class, as
 // the coordinates of a block are, share what is loaded of Y.
-SPARSVM_CLONED void coordinate_products(const double* X, int64_t n, const int32_t* column,
-                                        const int32_t* cls, int64_t count, const double* Y,
-                                        double* out) {
+SPARSVM_DISPATCH void coordinate_products(const double* X, int64_t n, const int32_t* column,
+                                          const int32_t* cls, int64_t count, const double* Y,
+                                          double* out) {
   int64_t c = 0;
   for (; c + 4 <= count; c += 4) {
     if (cls[c] != cls[c + 3] || cls[c] != cls[c + 1] || cls[c] != cls[c + 2]) {
@@ -73,10 +73,10 @@ SPARSVM_CLONED void coordinate_products(const double* X, int64_t n, const int32_
     }
     const double *y = Y + cls[c] * n, *x0 = X + column[c] * n, *x1 = X + column[c + 1] * n,
                  *x2 = X + column[c + 2] * n, *x3 = X + column[c + 3] * n;
-    Pack s0 = {}, s1 = {}, s2 = {}, s3 = {};
+    Simd s0 = {}, s1 = {}, s2 = {}, s3 = {};
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
-      const Pack v = SPARSVM_LOAD(y + i);
+      const Simd v = SPARSVM_LOAD(y + i);
       s0 += SPARSVM_LOAD(x0 + i) * v;
       s1 += SPARSVM_LOAD(x1 + i) * v;
       s2 += SPARSVM_LOAD(x2 + i) * v;
@@ -97,15 +97,15 @@ SPARSVM_CLONED void coordinate_products(const double* X, int64_t n, const int32_
   for (; c < count; ++c) out[c] = single_product(X + column[c] * n, Y + cls[c] * n, n);
 }
 
-SPARSVM_CLONED void add_symmetric_product(const float* A, int size, double factor, const double* x,
-                                          double* out) {
+SPARSVM_DISPATCH void add_symmetric_product(const float* A, int size, double factor,
+                                            const double* x, double* out) {
   for (int c = 1; c < size; ++c) {
     const float* column = A + static_cast<std::size_t>(c) * size;
     const double along = factor * x[c];
-    Pack sum0 = {}, sum1 = {};
+    Simd sum0 = {}, sum1 = {};
     int r = 0;
     for (; r + 8 <= c; r += 8) {
-      Pack a0, a1;
+      Simd a0, a1;
       load_widened(a0, column + r);
       load_widened(a1, column + r + 4);
       SPARSVM_STORE(out + r, SPARSVM_LOAD(out + r) + along * a0);

@@ -1,8 +1,8 @@
-// Rows of K doubles as packs of four that are held in registers.
+// Rows of K doubles as SIMD vectors of four.
 //
-// Each pack begins where the one before it ends, but the last ends where the row ends, and may repeat
+// Each vector begins where the one before it ends, but the last ends where the row ends, and may repeat
 // entries of its neighbour: nothing beyond a row is read or written, whatever K is. Work on a tile
-// loads all its packs before it stores one, so that what is repeated is the same twice.
+// loads all its vectors before it stores one, so that what is repeated is the same twice.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ SPARSVM_INLINE void repeat(Use use) {
   }(std::make_integer_sequence<int, N>{});
 }
 
-/// P packs from `first` on, `size` entries; of fewer than four, two or three, the only pack holds N.
+/// P vectors from `first` on, `size` entries; of fewer than four, two or three, the only vector holds N.
 template <int P, int N>
 struct RowTile {
-  static constexpr int packs = P;
+  static constexpr int vectors = P;
   std::int64_t first, last;
-  Pack once;  // 1 where the last pack has entries that the others have not, 0 elsewhere
+  Simd once;  // 1 where the last vector has entries that the others have not, 0 elsewhere
 
   SPARSVM_INLINE RowTile(std::int64_t from, std::int64_t size)
       : first(from), last(from + (N < 4 ? 0 : size - 4)) {
@@ -37,17 +37,17 @@ struct RowTile {
 
   SPARSVM_INLINE std::int64_t at(int p) const { return p + 1 < P ? first + 4 * p : last; }
 
-  SPARSVM_INLINE void load(const double* row, int p, Pack& v) const {
+  SPARSVM_INLINE void load(const double* row, int p, Simd& v) const {
     if constexpr (N == 4) {
       v = SPARSVM_LOAD(row + at(p));
     } else if constexpr (N == 3) {
-      v = Pack{row[0], row[1], row[2], 0.0};
+      v = Simd{row[0], row[1], row[2], 0.0};
     } else {
-      v = Pack{row[0], row[1], 0.0, 0.0};
+      v = Simd{row[0], row[1], 0.0, 0.0};
     }
   }
 
-  SPARSVM_INLINE void store(double* row, int p, const Pack& v) const {
+  SPARSVM_INLINE void store(double* row, int p, const Simd& v) const {
     if constexpr (N == 4) {
       SPARSVM_STORE(row + at(p), v);
     } else {
@@ -55,18 +55,18 @@ struct RowTile {
     }
   }
 
-  SPARSVM_INLINE void load(const double* row, Pack (&v)[P]) const {
+  SPARSVM_INLINE void load(const double* row, Simd (&v)[P]) const {
     repeat<P>([&](auto p) SPARSVM_INLINE_LAMBDA { load(row, p, v[p]); });
   }
 
-  SPARSVM_INLINE void store(double* row, const Pack (&v)[P]) const {
+  SPARSVM_INLINE void store(double* row, const Simd (&v)[P]) const {
     repeat<P>([&](auto p) SPARSVM_INLINE_LAMBDA { store(row, p, v[p]); });
   }
 
   /// sum = the entries of the tile, each once, lane by lane.
-  SPARSVM_INLINE void total(const Pack (&v)[P], Pack& sum) const {
+  SPARSVM_INLINE void total(const Simd (&v)[P], Simd& sum) const {
     // Two sums by turns, since each waits for its own last one.
-    Pack other = v[P - 1] * once;
+    Simd other = v[P - 1] * once;
     if constexpr (P > 1) {
       sum = v[0];
       repeat<P - 2>([&](auto p) SPARSVM_INLINE_LAMBDA {
@@ -145,13 +145,13 @@ SPARSVM_INLINE void with_tiles(std::int64_t entries, Use use) {
 template <typename Tile, typename T>
 SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const std::int32_t* index,
                                     std::int64_t count, double factor, const double* B,
-                                    std::int64_t K, Pack (&v)[Tile::packs]) {
+                                    std::int64_t K, Simd (&v)[Tile::vectors]) {
   for (std::int64_t e = 0; e < count; ++e) {
     const double value = factor * static_cast<double>(x[e]);
-    const Pack scale = SPARSVM_SPREAD(value);
+    const Simd scale = SPARSVM_SPREAD(value);
     const double* b = B + index[e] * K;
-    repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA {
-      Pack w;
+    repeat<Tile::vectors>([&](auto p) SPARSVM_INLINE_LAMBDA {
+      Simd w;
       tile.load(b, p, w);
       add_product(v[p], scale, w);
     });
@@ -161,15 +161,15 @@ SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const std::int
 /// G[index_e − first] += x_e v for all entries, the rows of G being K long.
 template <typename Tile, typename T>
 SPARSVM_INLINE void add_row_transposed(const Tile& tile, const T* x, const std::int32_t* index,
-                                       std::int64_t count, const Pack (&v)[Tile::packs],
+                                       std::int64_t count, const Simd (&v)[Tile::vectors],
                                        std::int64_t K, double* G, std::int64_t first = 0) {
   for (std::int64_t e = 0; e < count; ++e) {
     const double value = static_cast<double>(x[e]);
-    const Pack scale = SPARSVM_SPREAD(value);
+    const Simd scale = SPARSVM_SPREAD(value);
     double* g = G + (index[e] - first) * K;
-    Pack sum[Tile::packs];
+    Simd sum[Tile::vectors];
     tile.load(g, sum);
-    repeat<Tile::packs>([&](auto p) SPARSVM_INLINE_LAMBDA { add_product(sum[p], scale, v[p]); });
+    repeat<Tile::vectors>([&](auto p) SPARSVM_INLINE_LAMBDA { add_product(sum[p], scale, v[p]); });
     tile.store(g, sum);
   }
 }

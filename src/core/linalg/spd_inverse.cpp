@@ -36,7 +36,7 @@ SPARSVM_INLINE bool sweep(T* P, int ld, int size) {
 
 }  // namespace
 
-SPARSVM_CLONED bool invert_by_sweeps(double* P, int ld, int size) { return sweep(P, ld, size); }
-SPARSVM_CLONED bool invert_by_sweeps(float* P, int ld, int size) { return sweep(P, ld, size); }
+SPARSVM_DISPATCH bool invert_by_sweeps(double* P, int ld, int size) { return sweep(P, ld, size); }
+SPARSVM_DISPATCH bool invert_by_sweeps(float* P, int ld, int size) { return sweep(P, ld, size); }
 
 }  // namespace sparsvm::detail

@@ -53,12 +53,12 @@ inline int padded(int64_t outputs) {
 /// D: mass times the derivative of the loss in the scores, from T; the two may be the same array.
 template <LossKind loss, int P>
 SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) {
-  const int packs = (P > 0 ? P : width) / 4;
+  const int vectors = (P > 0 ? P : width) / 4;
   if constexpr (loss == LossKind::squared_hinge) {
     const double own = T[y], twice = 2.0 * mass;
-    Pack sum = {};
-    for (int k = 0; k < packs; ++k) {
-      Pack h = SPARSVM_LOAD(T + 4 * k) - own;
+    Simd sum = {};
+    for (int k = 0; k < vectors; ++k) {
+      Simd h = SPARSVM_LOAD(T + 4 * k) - own;
       keep_positive(h);
       h *= twice;
       SPARSVM_STORE(D + 4 * k, h);
@@ -67,28 +67,28 @@ SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) 
     D[y] = -sum_of(sum);
   } else if constexpr (loss == LossKind::ovr_squared_hinge) {
     const double twice = 2.0 * mass, own = 1.0 - T[y];
-    for (int k = 0; k < packs; ++k) {
-      Pack h = SPARSVM_LOAD(T + 4 * k) + 1.0;
+    for (int k = 0; k < vectors; ++k) {
+      Simd h = SPARSVM_LOAD(T + 4 * k) + 1.0;
       keep_positive(h);
       SPARSVM_STORE(D + 4 * k, h * twice);
     }
     D[y] = own > 0.0 ? -twice * own : 0.0;
   } else {
-    Pack top = SPARSVM_LOAD(T);
-    for (int k = 1; k < packs; ++k) keep_larger(top, SPARSVM_LOAD(T + 4 * k));
+    Simd top = SPARSVM_LOAD(T);
+    for (int k = 1; k < vectors; ++k) keep_larger(top, SPARSVM_LOAD(T + 4 * k));
     const double largest = largest_of(top);
-    Pack sum = {};
-    for (int k = 0; k < packs; ++k) {
-      Pack e = SPARSVM_LOAD(T + 4 * k) - largest;
+    Simd sum = {};
+    for (int k = 0; k < vectors; ++k) {
+      Simd e = SPARSVM_LOAD(T + 4 * k) - largest;
       exponentiate(e);
       SPARSVM_STORE(D + 4 * k, e);
       sum += e;
     }
     const double scale = mass / sum_of(sum);
     D[y] = 0.0;
-    Pack off = {};
-    for (int k = 0; k < packs; ++k) {
-      const Pack q = SPARSVM_LOAD(D + 4 * k) * scale;
+    Simd off = {};
+    for (int k = 0; k < vectors; ++k) {
+      const Simd q = SPARSVM_LOAD(D + 4 * k) * scale;
       SPARSVM_STORE(D + 4 * k, q);
       off += q;
     }
@@ -140,7 +140,7 @@ SPARSVM_INLINE double value(const double* T, const double* U, double t, int widt
     double largest = own;
     for (int k = 0; k < width; ++k) largest = work[k] > largest ? work[k] : largest;
     for (int k = 0; k < width; k += 4) {
-      Pack e = SPARSVM_LOAD(work + k) - largest;
+      Simd e = SPARSVM_LOAD(work + k) - largest;
       exponentiate(e);
       SPARSVM_STORE(work + k, e);
     }

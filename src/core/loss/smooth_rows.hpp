@@ -55,7 +55,7 @@ SPARSVM_INLINE void gradient(const X* x, const int32_t* at, int64_t count, int w
     for (; e < count; ++e) sum[0] += static_cast<double>(x[e]) * D[at[e]];
     out[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
   } else if constexpr (P > 1) {
-    Pack sum[P / 4] = {};
+    Simd sum[P / 4] = {};
     for (int64_t e = 0; e < count; ++e) {
       expect(D, at, e, count, P);
       const double value = static_cast<double>(x[e]);
@@ -69,7 +69,7 @@ SPARSVM_INLINE void gradient(const X* x, const int32_t* at, int64_t count, int w
       const double value = static_cast<double>(x[e]);
       const double* row = D + static_cast<int64_t>(at[e]) * width;
       for (int k = 0; k < width; k += 4) {
-        const Pack sum = SPARSVM_LOAD(out + k) + value * SPARSVM_LOAD(row + k);
+        const Simd sum = SPARSVM_LOAD(out + k) + value * SPARSVM_LOAD(row + k);
         SPARSVM_STORE(out + k, sum);
       }
     }
@@ -82,7 +82,7 @@ SPARSVM_INLINE void curvature(const X* x, const int32_t* at, int64_t count, int 
                               const float* C, int stride, double* out) {
   std::fill(out, out + width, 0.0);
   if constexpr (P > 1) {
-    Pack sum[P / 4] = {}, c = {};
+    Simd sum[P / 4] = {}, c = {};
     for (int64_t e = 0; e < count; ++e) {
       expect(C, at, e, count, stride);
       const double square = static_cast<double>(x[e]) * static_cast<double>(x[e]);
@@ -122,7 +122,7 @@ SPARSVM_INLINE void move(const RowData& data, const X* x, const int32_t* at, int
       const double value = static_cast<double>(x[e]);
       double* row = T + i * width;
       for (int k = 0; k < width; k += 4) {
-        const Pack moved = SPARSVM_LOAD(row + k) + value * SPARSVM_LOAD(step + k);
+        const Simd moved = SPARSVM_LOAD(row + k) + value * SPARSVM_LOAD(step + k);
         SPARSVM_STORE(row + k, moved);
       }
       row_loss::slopes<loss, P>(row, D + i * width, width, data.y[i], data.mass[i]);
@@ -132,12 +132,12 @@ SPARSVM_INLINE void move(const RowData& data, const X* x, const int32_t* at, int
 }
 
 /// The same for the squared losses in one pass. The entry of the true class differs from what the
-/// packs hold there; its share of the gradient is summed apart.
+/// vectors hold there; its share of the gradient is summed apart.
 template <LossKind loss, int P, typename X>
 SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t* at, int64_t count,
                                  const double* step, double* T, double* D, double* out) {
   static_assert(loss != LossKind::logistic && P > 1);
-  Pack sum[P / 4] = {};
+  Simd sum[P / 4] = {};
   double apart[P] = {};
   for (int64_t e = 0; e < count; ++e) {
     expect(T, at, e, count, P);
@@ -148,9 +148,9 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t*
     double *row = T + i * P, *slope = D + i * P;
     const double own = row[y] + value * step[y];
     const double shift = loss == LossKind::squared_hinge ? -own : 1.0;
-    Pack total = {};
+    Simd total = {};
     for (int k = 0; k < P / 4; ++k) {
-      Pack h = SPARSVM_LOAD(row + 4 * k) + value * SPARSVM_LOAD(step + 4 * k);
+      Simd h = SPARSVM_LOAD(row + 4 * k) + value * SPARSVM_LOAD(step + 4 * k);
       SPARSVM_STORE(row + 4 * k, h);
       h = h + shift;
       keep_positive(h);
@@ -191,8 +191,8 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t*
     default: call(0); break;        \
   }
 
-SPARSVM_CLONED static void column_gradient(const ColumnView& c, int width, const double* D,
-                                           double* out) {
+SPARSVM_DISPATCH static void column_gradient(const ColumnView& c, int width, const double* D,
+                                             double* out) {
   const auto* f = static_cast<const float*>(c.values);
   const auto* d = static_cast<const double*>(c.values);
 #define SPARSVM_CALL(P)                                          \
@@ -204,8 +204,8 @@ SPARSVM_CLONED static void column_gradient(const ColumnView& c, int width, const
 #undef SPARSVM_CALL
 }
 
-SPARSVM_CLONED static void column_curvature(const ColumnView& c, int width, const float* C,
-                                            int stride, double* out) {
+SPARSVM_DISPATCH static void column_curvature(const ColumnView& c, int width, const float* C,
+                                              int stride, double* out) {
   const auto* f = static_cast<const float*>(c.values);
   const auto* d = static_cast<const double*>(c.values);
 #define SPARSVM_CALL(P)                                                   \
@@ -229,8 +229,8 @@ inline double column_moment(const ColumnView& c, const double* mass) {
 }
 
 /// T[row e] += x_e step.
-SPARSVM_CLONED static void add_column(const ColumnView& c, int width, const double* step,
-                                      double* T) {
+SPARSVM_DISPATCH static void add_column(const ColumnView& c, int width, const double* step,
+                                        double* T) {
   for (int64_t e = 0; e < c.count; ++e) {
     const double x = c.single ? static_cast<double>(static_cast<const float*>(c.values)[e])
                               : static_cast<const double*>(c.values)[e];
@@ -240,7 +240,7 @@ SPARSVM_CLONED static void add_column(const ColumnView& c, int width, const doub
       continue;
     }
     for (int k = 0; k < width; k += 4) {
-      const Pack moved = SPARSVM_LOAD(row + k) + x * SPARSVM_LOAD(step + k);
+      const Simd moved = SPARSVM_LOAD(row + k) + x * SPARSVM_LOAD(step + k);
       SPARSVM_STORE(row + k, moved);
     }
   }
@@ -257,12 +257,12 @@ SPARSVM_INLINE void move_column(const RowData& data, const X* x, const ColumnVie
   }
 }
 
-#define SPARSVM_MOVE(name, loss)                                                                \
-  SPARSVM_CLONED static void name(const RowData& data, const ColumnView& c, const double* step, \
-                                  double* T, double* D, double* out) {                          \
-    const auto* f = static_cast<const float*>(c.values);                                        \
-    const auto* d = static_cast<const double*>(c.values);                                       \
-    SPARSVM_WIDTHS(data.width, SPARSVM_CALL)                                                    \
+#define SPARSVM_MOVE(name, loss)                                                                  \
+  SPARSVM_DISPATCH static void name(const RowData& data, const ColumnView& c, const double* step, \
+                                    double* T, double* D, double* out) {                          \
+    const auto* f = static_cast<const float*>(c.values);                                          \
+    const auto* d = static_cast<const double*>(c.values);                                         \
+    SPARSVM_WIDTHS(data.width, SPARSVM_CALL)                                                      \
   }
 #define SPARSVM_CALL(P)                                                   \
   if (c.single)                                                           \
@@ -288,7 +288,7 @@ SPARSVM_MOVE(move_one_vs_rest, one_vs_rest)
 #undef SPARSVM_MOVE
 
 /// D of the rows [from, to) from T.
-SPARSVM_CLONED static void all_slopes(const RowData& data, int64_t n, double* T, double* D) {
+SPARSVM_DISPATCH static void all_slopes(const RowData& data, int64_t n, double* T, double* D) {
   const int width = data.width;
   for (int64_t i = 0; i < n; ++i) {
     double *t = T + i * width, *d = D + i * width;
@@ -309,8 +309,8 @@ SPARSVM_CLONED static void all_slopes(const RowData& data, int64_t n, double* T,
 }
 
 /// The mean loss at T + t U; U may be null, `work` holds one row.
-SPARSVM_CLONED static double mean_loss(const RowData& data, int64_t n, const double* T,
-                                       const double* U, double t, double* work) {
+SPARSVM_DISPATCH static double mean_loss(const RowData& data, int64_t n, const double* T,
+                                         const double* U, double t, double* work) {
   const int width = data.width;
   double total = 0.0;
   for (int64_t i = 0; i < n; ++i) {

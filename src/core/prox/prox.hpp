@@ -116,7 +116,8 @@ inline void prox_group_linf(const double* v, std::int64_t n, double t, double* o
   double* z = work.values();
   const double top = depths(v, n, z);
   const double level = std::max(0.0, top + threshold(z, nullptr, n, -t, 0.0, -t, work));
-  for (std::int64_t k = 0; k < n; ++k) out[k] = clipped(v[k], level);
+  // Adding 0 turns −0 into +0.
+  for (std::int64_t k = 0; k < n; ++k) out[k] = clipped(v[k], level) + 0.0;
 }
 
 /// prox of t·‖ω∘·‖₂ with differing ω >= 0; entries of ω = 0 stay.

@@ -28,12 +28,12 @@ inline void give_back_memory() {
 /// An allocator for vectors that begin with a cache line: whole pages from a quarter of a megabyte
 /// on. Fresh pages are zero and take no memory until they are written.
 template <typename T>
-class PageAllocator {
+class MmapAllocator {
  public:
   using value_type = T;
-  PageAllocator() = default;
+  MmapAllocator() = default;
   template <typename U>
-  PageAllocator(const PageAllocator<U>&) {}  // NOLINT(google-explicit-constructor)
+  MmapAllocator(const MmapAllocator<U>&) {}  // NOLINT(google-explicit-constructor)
 
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
@@ -51,7 +51,7 @@ class PageAllocator {
     munmap(data, bytes);
 #endif
   }
-  bool operator==(const PageAllocator&) const { return true; }
+  bool operator==(const MmapAllocator&) const { return true; }
 
   static constexpr std::align_val_t line{64};
   static bool by_pages(std::size_t bytes) {
@@ -64,16 +64,16 @@ class PageAllocator {
 };
 
 template <typename T>
-using Pages = std::vector<T, PageAllocator<T>>;
+using MmapVector = std::vector<T, MmapAllocator<T>>;
 
 /// Zeros, of which only the pages that are written take memory.
 class Zeros {
  public:
   explicit Zeros(std::size_t count)
-      : count_(count), data_(PageAllocator<double>().allocate(count)) {
-    if (!PageAllocator<double>::by_pages(count * sizeof(double))) std::fill_n(data_, count, 0.0);
+      : count_(count), data_(MmapAllocator<double>().allocate(count)) {
+    if (!MmapAllocator<double>::by_pages(count * sizeof(double))) std::fill_n(data_, count, 0.0);
   }
-  ~Zeros() { PageAllocator<double>().deallocate(data_, count_); }
+  ~Zeros() { MmapAllocator<double>().deallocate(data_, count_); }
   Zeros(const Zeros&) = delete;
   Zeros& operator=(const Zeros&) = delete;
   double* data() { return data_; }

@@ -60,29 +60,29 @@ namespace row_kernels {
 /// u <- H_i u for one sample.
 template <LossKind loss, int P>
 SPARSVM_INLINE void apply(const HessianRows& rows, int64_t i, float* u) {
-  const int packs = (P > 0 ? P : rows.stride) / 8;
+  const int vectors = (P > 0 ? P : rows.stride) / 8;
   const int y = rows.y[i];
   const float* c = (loss == LossKind::logistic ? rows.Q : rows.C) + i * rows.stride;
   if constexpr (loss == LossKind::ovr_squared_hinge) {
-    for (int k = 0; k < packs; ++k) {
-      const PackF v = SPARSVM_LOADF(u + 8 * k) * SPARSVM_LOADF(c + 8 * k);
+    for (int k = 0; k < vectors; ++k) {
+      const SimdF v = SPARSVM_LOADF(u + 8 * k) * SPARSVM_LOADF(c + 8 * k);
       SPARSVM_STOREF(u + 8 * k, v);
     }
   } else if constexpr (loss == LossKind::squared_hinge) {
     const float own = u[y];
-    PackF sum = {};
-    for (int k = 0; k < packs; ++k) {
-      const PackF v = (SPARSVM_LOADF(u + 8 * k) - own) * SPARSVM_LOADF(c + 8 * k);
+    SimdF sum = {};
+    for (int k = 0; k < vectors; ++k) {
+      const SimdF v = (SPARSVM_LOADF(u + 8 * k) - own) * SPARSVM_LOADF(c + 8 * k);
       SPARSVM_STOREF(u + 8 * k, v);
       sum += v;
     }
     u[y] = -sum_of(sum);
   } else {
-    PackF sum = {};
-    for (int k = 0; k < packs; ++k) sum += SPARSVM_LOADF(u + 8 * k) * SPARSVM_LOADF(c + 8 * k);
+    SimdF sum = {};
+    for (int k = 0; k < vectors; ++k) sum += SPARSVM_LOADF(u + 8 * k) * SPARSVM_LOADF(c + 8 * k);
     const float mean = sum_of(sum), p = static_cast<float>(rows.mass[i]);
-    for (int k = 0; k < packs; ++k) {
-      const PackF v = (SPARSVM_LOADF(u + 8 * k) - mean) * SPARSVM_LOADF(c + 8 * k) * p;
+    for (int k = 0; k < vectors; ++k) {
+      const SimdF v = (SPARSVM_LOADF(u + 8 * k) - mean) * SPARSVM_LOADF(c + 8 * k) * p;
       SPARSVM_STOREF(u + 8 * k, v);
     }
   }
@@ -109,7 +109,7 @@ SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const 
       if (intercept >= 0) out[intercept] += sum;
       continue;
     } else if constexpr (P > 1) {
-      PackF sum[P / 8] = {};
+      SimdF sum[P / 8] = {};
       if (intercept >= 0) {
         for (int k = 0; k < P / 8; ++k) sum[k] = SPARSVM_LOADF(d + intercept * P + 8 * k);
       }
@@ -126,7 +126,7 @@ SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const 
         const float* row =
             d + static_cast<int64_t>(X.features[static_cast<std::size_t>(e)]) * width;
         for (int k = 0; k < width; k += 8) {
-          const PackF sum = SPARSVM_LOADF(u + k) + x * SPARSVM_LOADF(row + k);
+          const SimdF sum = SPARSVM_LOADF(u + k) + x * SPARSVM_LOADF(row + k);
           SPARSVM_STOREF(u + k, sum);
         }
       }
@@ -137,7 +137,7 @@ SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const 
         const float x = X.values[static_cast<std::size_t>(e)];
         float* row = out + static_cast<int64_t>(X.features[static_cast<std::size_t>(e)]) * width;
         for (int k = 0; k < width; k += 8) {
-          const PackF sum = SPARSVM_LOADF(row + k) + x * SPARSVM_LOADF(u + k);
+          const SimdF sum = SPARSVM_LOADF(row + k) + x * SPARSVM_LOADF(u + k);
           SPARSVM_STOREF(row + k, sum);
         }
       }
@@ -162,9 +162,9 @@ SPARSVM_INLINE void product_of_width(const HessianRows& rows, const ActiveRows& 
 
 }  // namespace row_kernels
 
-SPARSVM_CLONED static void hessian_product(const HessianRows& rows, const ActiveRows& X,
-                                           const float* d, int64_t intercept, float* out,
-                                           float* u) {
+SPARSVM_DISPATCH static void hessian_product(const HessianRows& rows, const ActiveRows& X,
+                                             const float* d, int64_t intercept, float* out,
+                                             float* u) {
   switch (rows.loss) {
     case LossKind::squared_hinge:
       return row_kernels::product_of_width<LossKind::squared_hinge>(rows, X, d, intercept, out, u);

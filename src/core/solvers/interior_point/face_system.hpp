@@ -70,14 +70,14 @@ SPARSVM_INLINE void any_face_columns(const FaceBlock& b, const double* X, int64_
 }
 
 /// more: room for size entries.
-SPARSVM_CLONED static void face_columns(const FaceBlock& b, const double* X, int64_t n,
-                                        const int32_t* rows, int64_t size, double* more,
-                                        double* out) {
+SPARSVM_DISPATCH static void face_columns(const FaceBlock& b, const double* X, int64_t n,
+                                          const int32_t* rows, int64_t size, double* more,
+                                          double* out) {
   any_face_columns(b, X, n, rows, size, more, out);
 }
-SPARSVM_CLONED static void face_columns(const FaceBlock& b, const double* X, int64_t n,
-                                        const int32_t* rows, int64_t size, double* more,
-                                        float* out) {
+SPARSVM_DISPATCH static void face_columns(const FaceBlock& b, const double* X, int64_t n,
+                                          const int32_t* rows, int64_t size, double* more,
+                                          float* out) {
   any_face_columns(b, X, n, rows, size, more, out);
 }
 

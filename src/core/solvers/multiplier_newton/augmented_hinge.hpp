@@ -14,7 +14,7 @@
 
 #include "problem/hinge_problem.hpp"
 #include "prox/prox.hpp"
-#include "prox/simplex_batch.hpp"
+#include "prox/simplex.hpp"
 
 namespace sparsvm {
 

@@ -15,12 +15,8 @@ struct ProxTerm {
   std::function<double(const double* W)> value;      ///< penalty(W)
 };
 
-inline PenaltyProx penalty_prox(const Penalty& p) {
-  return {p.kind, p.l1_ratio, p.d, p.outputs, p.groups, p.n_groups, p.per_class, p.omega};
-}
-
 inline ProxTerm built_in_term(const Penalty& p) {
-  const auto prox = std::make_shared<PenaltyProx>(penalty_prox(p));
+  const auto prox = std::make_shared<PenaltyProx>(p);
   return {[prox](double* W, double step) { prox->apply(W, step); },
           [prox](const double* W) { return prox->value(W, 0, prox->parts()); }};
 }

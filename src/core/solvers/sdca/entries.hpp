@@ -109,8 +109,8 @@ class EntryRows {
   int64_t classes_;
   std::vector<int64_t> start_;  // of every sample
   std::vector<int32_t> first_;  // of every sample and class, from the sample's start
-  Pages<T> x_;
-  Pages<int32_t> index_;
+  MmapVector<T> x_;
+  MmapVector<int32_t> index_;
   std::vector<int64_t> by_feature_;  // while the rows are made: entries of every feature
   std::vector<int32_t> class_, entry_;
 };

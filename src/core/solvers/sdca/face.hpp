@@ -37,7 +37,7 @@ class SdcaFace {
   /// One step from Y (n x K) and b, which belong to the state of the features; all three move, or
   /// none where no step raises D. Returns how many products with D'' it took.
   template <typename T, typename Poll>
-  int64_t newton_step(SampleRows<T>& rows, Pages<double>& dual, std::vector<double>& intercept,
+  int64_t newton_step(SampleRows<T>& rows, MmapVector<double>& dual, std::vector<double>& intercept,
                       double sigma_b, Poll poll) {
     sigma_b_ = sigma_b;
     features_.refresh();
@@ -49,7 +49,7 @@ class SdcaFace {
     return products;
   }
   template <typename T, typename Poll>
-  int64_t newton_step(EntryRows<T>&, Pages<double>&, std::vector<double>&, double, Poll) {
+  int64_t newton_step(EntryRows<T>&, MmapVector<double>&, std::vector<double>&, double, Poll) {
     return 0;
   }
   /// The geometric mean of the damping since the last call.
@@ -60,11 +60,11 @@ class SdcaFace {
   }
   /// Give up the arrays.
   void release() {
-    for (auto* list : {&alive_, &place_, &sample_, &class_, &index_}) *list = Pages<int32_t>();
+    for (auto* list : {&alive_, &place_, &sample_, &class_, &index_}) *list = MmapVector<int32_t>();
     for (auto* list :
          {&x_, &weight_, &base_, &gradient_, &residual_, &step_, &search_, &image_, &pull_})
-      *list = Pages<double>();
-    first_ = row_first_ = Pages<int64_t>();
+      *list = MmapVector<double>();
+    first_ = row_first_ = MmapVector<int64_t>();
   }
 
  private:
@@ -72,7 +72,7 @@ class SdcaFace {
 
   /// Samples with several classes, their gradients, their entries among the features in use.
   template <typename Rows>
-  void collect(Rows& rows, const Pages<double>& dual, const std::vector<double>& intercept) {
+  void collect(Rows& rows, const MmapVector<double>& dual, const std::vector<double>& intercept) {
     alive_.clear();
     place_.assign(static_cast<std::size_t>(features_.count()), -1);
     for (int64_t j = 0; j < features_.count(); ++j) {
@@ -92,7 +92,7 @@ class SdcaFace {
   }
 
   /// Duals of a sample that move on the face: none where one class has all its mass.
-  int64_t shares(const Pages<double>& dual, int64_t i) const {
+  int64_t shares(const MmapVector<double>& dual, int64_t i) const {
     const double* Y = dual.data() + i * K_;
     const int64_t count = std::count_if(Y, Y + K_, [](double y) { return y > 0.0; });
     return count < 2 ? 0 : outputs_ == 1 ? 1 : count;
@@ -100,7 +100,7 @@ class SdcaFace {
 
   /// For just as much as there is: arrays that grow as they are filled would take twice the memory.
   template <typename Rows>
-  void make_room(Rows& rows, const Pages<double>& dual) {
+  void make_room(Rows& rows, const MmapVector<double>& dual) {
     std::size_t samples = 0, duals = 0, entries = 0, longest = 0;
     for (int64_t i = 0; i < problem_.design->n(); ++i) {
       const int64_t count = shares(dual, i);
@@ -177,7 +177,7 @@ class SdcaFace {
   }
 
   /// Directions within a simplex sum to zero.
-  void center(Pages<double>& values, int64_t s) const {
+  void center(MmapVector<double>& values, int64_t s) const {
     if (outputs_ == 1) return;
     double mean = 0.0;
     for (int64_t e = first_[s]; e < first_[s + 1]; ++e) mean += values[e];
@@ -211,7 +211,7 @@ class SdcaFace {
   }
 
   /// Σ a b, each sample weighted or not.
-  double product(const Pages<double>& a, const Pages<double>& b, bool weighted) const {
+  double product(const MmapVector<double>& a, const MmapVector<double>& b, bool weighted) const {
     double sum = 0.0;
     for (int64_t s = 0; s < std::ssize(sample_); ++s) {
       double own = 0.0;
@@ -252,7 +252,7 @@ class SdcaFace {
 
   /// Go along the projected step as far as D rises in proportion.
   template <typename Rows>
-  void follow(Rows& rows, Pages<double>& dual, std::vector<double>& intercept) {
+  void follow(Rows& rows, MmapVector<double>& dual, std::vector<double>& intercept) {
     const double before = potential(intercept);
     double length = 1.0;
     for (int turn = 0; turn < Settings::kMostHalvings; ++turn, length *= 0.5) {
@@ -283,7 +283,7 @@ class SdcaFace {
   /// Y = P(base + length · step), whatever it is now. Returns what ⟨Y, r⟩ gains from the base on;
   /// slope is what the gradient promises of that way.
   template <typename Rows>
-  double move(Rows& rows, Pages<double>& dual, std::vector<double>& intercept, double length,
+  double move(Rows& rows, MmapVector<double>& dual, std::vector<double>& intercept, double length,
               double& slope) {
     double gained = 0.0;
     std::vector<double> delta(static_cast<std::size_t>(K_)), to(delta);
@@ -322,15 +322,15 @@ class SdcaFace {
   int64_t K_, outputs_;
   int steps_ = 0;  // since the damping was asked for
   double sigma_b_ = 0.0, damping_ = Settings::kFirstDamping, log_damping_ = 0.0;
-  Pages<int32_t> alive_, place_;  // features in use, and their numbers among those
-  Pages<int32_t> sample_, class_, index_;
-  Pages<int64_t> first_, row_first_;  // of every sample: its classes, its entries
-  bool copied_ = true;                // entries; otherwise they are picked when asked for
-  Pages<double> x_, weight_;          // entries; preconditioner of every sample
-  std::vector<double> picked_x_;      // of one sample
+  MmapVector<int32_t> alive_, place_;  // features in use, and their numbers among those
+  MmapVector<int32_t> sample_, class_, index_;
+  MmapVector<int64_t> first_, row_first_;  // of every sample: its classes, its entries
+  bool copied_ = true;                     // entries; otherwise they are picked when asked for
+  MmapVector<double> x_, weight_;          // entries; preconditioner of every sample
+  std::vector<double> picked_x_;           // of one sample
   std::vector<int32_t> picked_index_;
-  Pages<double> base_, gradient_, residual_, step_, search_, image_;  // by sample and class
-  Pages<double> pull_;
+  MmapVector<double> base_, gradient_, residual_, step_, search_, image_;  // by sample and class
+  MmapVector<double> pull_;
   std::vector<double> sums_, scores_;
   ProxScratch scratch_;
 };

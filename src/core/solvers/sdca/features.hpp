@@ -41,12 +41,12 @@ class SdcaFeatures {
   int64_t count() const { return m_; }
   int64_t outputs() const { return K_; }
   const std::vector<int32_t>& features() const { return features_; }
-  const Pages<double>& center() const { return center_; }
+  const MmapVector<double>& center() const { return center_; }
   SdcaRow row(int64_t j) const { return {V_.data() + j * K_, gain_[j], level_[j], size_[j]}; }
 
   /// Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
   /// pull of the dual is to be subtracted, and `refresh` called. The linear term is of all d features.
-  void take(std::vector<int32_t> features, Pages<double> center, const double* tilt,
+  void take(std::vector<int32_t> features, MmapVector<double> center, const double* tilt,
             double inverse_sigma) {
     features_ = std::move(features);
     center_ = std::move(center);
@@ -65,7 +65,7 @@ class SdcaFeatures {
     }
     uniform_ = std::all_of(gain_.begin(), gain_.end(), [&](double g) { return g == gain_[0]; });
     if (linear() && uniform_ && m_ > 1) gain_ = std::vector<double>{gain_[0]};
-    V_ = Pages<double>();  // one at a time
+    V_ = MmapVector<double>();  // one at a time
     V_.resize(size(m_ * K_));
     for (int64_t j = 0; j < m_; ++j) {
       for (int64_t k = 0; k < K_; ++k) {
@@ -80,19 +80,19 @@ class SdcaFeatures {
   }
 
   /// The centre itself. In the linear case the next mean makes another, and until then W is V.
-  Pages<double> give_center() { return std::exchange(center_, Pages<double>()); }
-  const Pages<double>& present() const { return center_.empty() ? V_ : center_; }
+  MmapVector<double> give_center() { return std::exchange(center_, MmapVector<double>()); }
+  const MmapVector<double>& present() const { return center_.empty() ? V_ : center_; }
 
   /// Give V up: until others are taken up only the centre counts. Not in the linear case.
   void drop_state() {
-    if (!linear()) V_ = Pages<double>();
+    if (!linear()) V_ = MmapVector<double>();
   }
   /// Hold no more than the centre of these features (ascending) until others are taken up.
   void hold(const std::vector<int32_t>& features) {
     center_ = rows_of(features, features_, center_, K_);
     features_ = features;
     m_ = std::ssize(features_);
-    V_ = Pages<double>();
+    V_ = MmapVector<double>();
     entries_.clear();
   }
 
@@ -407,7 +407,7 @@ class SdcaFeatures {
   bool uniform_ = false;  // all gains are the same
   int64_t averaged_ = 0;  // steps in the mean of the linear case
   std::vector<int32_t> features_;
-  Pages<double> V_, center_;                   // m x outputs
+  MmapVector<double> V_, center_;              // m x outputs
   std::vector<double> gain_, anchor_, level_;  // m; one gain where all are the same and linear
   std::vector<double> size_;                   // m: what tells that a row is zero
   std::vector<double> row_;

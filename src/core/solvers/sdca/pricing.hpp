@@ -66,14 +66,14 @@ class SdcaPrices {
       if (selects()) measure(first, last);
     }
     for (const double norm : norms_) largest_ = std::max(largest_, norm);
-    if (!only_block()) pull_ = Pages<double>();
+    if (!only_block()) pull_ = MmapVector<double>();
   }
 
   /// The dual norm of every group over its bound; empty where the penalty selects nothing.
-  const Pages<double>& norms() const { return norms_; }
+  const MmapVector<double>& norms() const { return norms_; }
   /// T − XᵀỸ of the listed features, m x outputs.
   void pull_of(const std::vector<int32_t>& features, const double* signed_dual,
-               Pages<double>& out) const {
+               MmapVector<double>& out) const {
     out.resize(features.size() * static_cast<std::size_t>(outputs_));
     if (only_block()) {  // it is still there
       for (std::size_t a = 0; a < features.size(); ++a)
@@ -130,7 +130,7 @@ class SdcaPrices {
   void measure(int64_t first, int64_t last) {
     if (single_ && joint_ && shape_.kind == BlockKind::euclidean) {
       row_squares_.resize(static_cast<std::size_t>(last - first));
-      feature_rows::add_squares(pull_.data(), last - first, outputs_, row_squares_.data());
+      sum_row_squares(pull_.data(), last - first, outputs_, row_squares_.data());
       for (int64_t j = first; j < last; ++j) {
         const double length = std::sqrt(row_squares_[static_cast<std::size_t>(j - first)]);
         norms_[group_of(j)] = length / (shape_.l2 * problem_.penalty.omega[j]);
@@ -166,7 +166,7 @@ class SdcaPrices {
   bool joint_;                           // the outputs of a group have one norm
   bool single_ = true;                   // every group is one feature,
   std::optional<PenaltyLayout> layout_;  // otherwise what belongs to which
-  Pages<double> pull_, norms_, values_;
+  MmapVector<double> pull_, norms_, values_;
   std::vector<double> row_squares_;
   double largest_ = 0.0, squares_ = 0.0, conjugate_ = 0.0;
 };
@@ -187,7 +187,7 @@ class SdcaWorkingSet {
       std::iota(out.begin(), out.end(), 0);
       return out;
     }
-    const Pages<double>& norms = prices_.norms();
+    const MmapVector<double>& norms = prices_.norms();
     std::vector<unsigned char> take(norms.size(), 0);
     std::vector<int64_t> width(norms.size(), 0);
     for (int64_t j = 0; j < d_; ++j) ++width[prices_.group_of(j)];
@@ -217,8 +217,8 @@ class SdcaWorkingSet {
 
   /// Of the listed features with centre C and pull T − XᵀỸ the entries that are used or tight (`needed`, numbered
   /// among all) and the best of the rest; nothing where that would not save two thirds of them.
-  EntryList entries(const std::vector<int32_t>& features, const Pages<double>& center,
-                    const Pages<double>& pull, std::vector<int64_t>& needed) const {
+  EntryList entries(const std::vector<int32_t>& features, const MmapVector<double>& center,
+                    const MmapVector<double>& pull, std::vector<int64_t>& needed) const {
     std::vector<std::pair<double, int32_t>> rest;
     std::vector<unsigned char> take(pull.size(), 0);
     int64_t used = 0,
@@ -282,13 +282,13 @@ class SdcaCosts {
         outputs_(problem.outputs()) {}
 
   /// Σ_k Y_ik r_ik of every sample, to be written before the rest is asked for.
-  Pages<double>& gain() {
+  MmapVector<double>& gain() {
     gain_.resize(static_cast<std::size_t>(n_));
     return gain_;
   }
   /// Sweeps need the memory more.
-  void release() { gain_ = excess_ = Pages<double>(); }
-  const Pages<double>& excess() const { return excess_; }
+  void release() { gain_ = excess_ = MmapVector<double>(); }
+  const MmapVector<double>& excess() const { return excess_; }
 
   /// By how much the dual norm of each feature exceeds 1.
   void find_excess() {
@@ -299,14 +299,14 @@ class SdcaCosts {
 
   /// The same within the working set; `pull_of` gives T − XᵀỸ of listed features.
   template <typename PullOf>
-  Pages<double> excess_inside(PullOf pull_of) const {
-    Pages<double> inside(excess_.size(), 0.0);
+  MmapVector<double> excess_inside(PullOf pull_of) const {
+    MmapVector<double> inside(excess_.size(), 0.0);
     const std::vector<int32_t>& features = features_.features();
     if (!features_.by_entries()) {
       for (const int32_t j : features) inside[j] = excess_[j];
       return inside;
     }
-    const Pages<double> pull = pull_of(features);
+    const MmapVector<double> pull = pull_of(features);
     const EntryList& list = features_.entries();
     for (int64_t k = 0; k < outputs_; ++k) {
       for (int64_t e = list.first[k]; e < list.first[k + 1]; ++e) {
@@ -321,7 +321,7 @@ class SdcaCosts {
 
   /// What the dual loses when every sample is scaled by the worst of its features, as certificates
   /// do it: of sparse samples a rare feature concerns few.
-  double scaled_away(const Pages<double>& excess) const {
+  double scaled_away(const MmapVector<double>& excess) const {
     std::vector<double> beyond(static_cast<std::size_t>(n_));
     problem_.design->largest_weights(excess.data(), beyond.data());
     double lost = 0.0;
@@ -354,7 +354,7 @@ class SdcaCosts {
   /// G that classes contribute cancel where a feature has a mean; balancing disturbs that.
   double leverage() const {
     if (problem_.penalty.quad() != 0.0) return 1.0;
-    Pages<double> moved(static_cast<std::size_t>(n_)), G(static_cast<std::size_t>(d_));
+    MmapVector<double> moved(static_cast<std::size_t>(n_)), G(static_cast<std::size_t>(d_));
     for (int64_t i = 0; i < n_; ++i)
       moved[i] = problem_.lambda[i] - samples_.dual()[i * K_ + problem_.y[i]];
     problem_.design->transposed(moved.data(), 1, G.data());
@@ -370,7 +370,7 @@ class SdcaCosts {
   const SdcaSamples& samples_;
   const SdcaPrices& prices_;
   int64_t n_, d_, K_, outputs_;
-  Pages<double> gain_, excess_;
+  MmapVector<double> gain_, excess_;
 };
 
 }  // namespace sparsvm

@@ -50,9 +50,10 @@ inline void sdca_shrink(SdcaMap map, double ratio, const double* v, int64_t K, d
 
 /// The rows (outputs each) of the listed features among those of others, zero where there is none;
 /// both lists ascend.
-inline Pages<double> rows_of(const std::vector<int32_t>& list, const std::vector<int32_t>& others,
-                             const Pages<double>& rows, int64_t outputs) {
-  Pages<double> out(list.size() * static_cast<std::size_t>(outputs), 0.0);
+inline MmapVector<double> rows_of(const std::vector<int32_t>& list,
+                                  const std::vector<int32_t>& others,
+                                  const MmapVector<double>& rows, int64_t outputs) {
+  MmapVector<double> out(list.size() * static_cast<std::size_t>(outputs), 0.0);
   std::size_t at = 0;
   for (std::size_t a = 0; a < list.size(); ++a) {
     while (at < others.size() && others[at] < list[a]) ++at;
@@ -218,7 +219,7 @@ class SdcaGroups {
   std::vector<int32_t> group_, members_;  // of each feature; by group
   std::vector<int64_t> first_;
   std::vector<unsigned char> stale_, alive_;
-  Pages<double> cached_, gathered_;
+  MmapVector<double> cached_, gathered_;
   ProxScratch scratch_;
 };
 

@@ -34,12 +34,12 @@ class SdcaSamples {
     std::iota(order_.begin(), order_.end(), 0);
   }
 
-  Pages<double>& dual() { return dual_; }
-  const Pages<double>& dual() const { return dual_; }
+  MmapVector<double>& dual() { return dual_; }
+  const MmapVector<double>& dual() const { return dual_; }
   /// The dual itself; here it stays packed until it is restored.
-  Pages<double> give_dual() {
+  MmapVector<double> give_dual() {
     packed_ = PackedEntries(dual_.data(), dual_.size());
-    return std::exchange(dual_, Pages<double>());
+    return std::exchange(dual_, MmapVector<double>());
   }
   void restore_dual() {
     if (!dual_.empty()) return;
@@ -50,11 +50,11 @@ class SdcaSamples {
   const std::vector<double>& mean() const { return mean_; }
   void forget() {
     averaged_ = 0;
-    mean_dual_ = Pages<double>();
+    mean_dual_ = MmapVector<double>();
   }
   /// The mean of the duals that makes the mean of the linear case's W; empty for dense data, and
   /// where no sweep has been taken.
-  Pages<double> give_mean_dual() { return std::exchange(mean_dual_, Pages<double>()); }
+  MmapVector<double> give_mean_dual() { return std::exchange(mean_dual_, MmapVector<double>()); }
   void set_anchor(const std::vector<double>& intercept) { anchor_ = mean_ = intercept; }
   int64_t visits() const { return visits_; }
 
@@ -255,7 +255,7 @@ class SdcaSamples {
   /// visit(i, scores of the K classes) at the centre of the features and of the intercept.
   template <typename Visit>
   void center_scores(Visit visit) {
-    const Pages<double>& center = features_.center();
+    const MmapVector<double>& center = features_.center();
     std::vector<unsigned char> used(size(features_.count()), 0);
     for (int64_t j = 0; j < features_.count(); ++j)
       used[j] = !all_zero_row(center.data() + j * outputs_, outputs_);
@@ -403,9 +403,9 @@ class SdcaSamples {
   double caution_ =
       Settings::kCaution;  // share of the curvature with all features that is always reckoned with
   double slack_ = 0.0, visited_ = 0.0, mean_slack_ = 0.0;  // of this sweep; of the one before
-  Pages<double> dual_;                                     // n x K
+  MmapVector<double> dual_;                                // n x K
   PackedEntries packed_;                                   // while the dual is given away
-  Pages<double> mean_dual_;                                // n x K, of the linear case
+  MmapVector<double> mean_dual_;                           // n x K, of the linear case
   std::vector<double> curvature_;                          // n
   std::vector<int64_t> next_visit_;  // the sweep at which a sample is visited again
   std::vector<unsigned char> unmoved_;

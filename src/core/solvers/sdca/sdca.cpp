@@ -21,7 +21,7 @@ void Sdca::start(const double* W, const double* b, const double* Y) {
   // Asked for first: then an indexed CSC prices by the rows that sweeps need, without columns.
   problem_.design->stored_rows();
   used_.clear();
-  Pages<double> rows;
+  MmapVector<double> rows;
   for (int64_t j = 0; W && j < d_; ++j) {
     if (all_zero_row(W + j * outputs_, outputs_)) continue;
     used_.push_back(static_cast<int32_t>(j));
@@ -81,12 +81,12 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
   return false;
 }
 
-const Pages<double>& Sdca::dual() {
+const MmapVector<double>& Sdca::dual() {
   samples_.restore_dual();
   return samples_.dual();
 }
 
-Pages<double> Sdca::give_dual() {
+MmapVector<double> Sdca::give_dual() {
   samples_.restore_dual();
   return samples_.give_dual();
 }
@@ -95,12 +95,12 @@ const std::vector<int32_t>& Sdca::used() const {
   return features_.linear() ? features_.features() : used_;
 }
 
-Pages<double> Sdca::used_weights() const {
+MmapVector<double> Sdca::used_weights() const {
   if (features_.linear()) return features_.present();
   return rows_of(used(), features_.features(), features_.center(), outputs_);
 }
 
-Pages<double> Sdca::give_weights() {
+MmapVector<double> Sdca::give_weights() {
   if (features_.linear() && !features_.center().empty()) return features_.give_center();
   return used_weights();
 }
@@ -213,8 +213,8 @@ void Sdca::price() {
   values_.norm = prices_.largest();
 }
 
-Pages<double> Sdca::pull_of(const std::vector<int32_t>& features) {
-  Pages<double> pull;
+MmapVector<double> Sdca::pull_of(const std::vector<int32_t>& features) {
+  MmapVector<double> pull;
   samples_.with_signed_dual(
       [&](const double* signed_dual) { prices_.pull_of(features, signed_dual, pull); });
   return pull;
@@ -225,7 +225,7 @@ void Sdca::set_first_sigma() {
   double lambda = 0.0, squares = 0.0;
   for (int64_t i = 0; i < n_; ++i) lambda += problem_.lambda[i];
   const std::vector<int32_t> features = working_set_.features(used_);
-  Pages<double> norm(static_cast<std::size_t>(d_));
+  MmapVector<double> norm(static_cast<std::size_t>(d_));
   problem_.design->column_norms(norm.data());
   for (const int32_t j : features) squares += norm[j] * norm[j] / (omega(j) * omega(j));
   squares /= static_cast<double>(n_);
@@ -239,7 +239,7 @@ void Sdca::set_first_sigma() {
     sigma_b_ = std::min(sigma_b_, Settings::kInterceptShare * squares / problem_.penalty.quad());
 }
 
-Pages<double> Sdca::center_of(const std::vector<int32_t>& list) {
+MmapVector<double> Sdca::center_of(const std::vector<int32_t>& list) {
   if (features_.linear() && features_.count() == d_) return features_.give_center();
   return rows_of(list, features_.features(), features_.center(), outputs_);
 }
@@ -251,7 +251,7 @@ void Sdca::rebuild() {
     return;
   }
   std::vector<int32_t> list = working_set_.features(used_);
-  Pages<double> center = center_of(list);
+  MmapVector<double> center = center_of(list);
   std::vector<int64_t> needed;
   EntryList entries;
   if (features_.separates() && (problem_.design->sparse() || compress_))
@@ -279,12 +279,12 @@ void Sdca::evaluate() {
   SdcaValues now;
   now.objective = features_.penalty();
   if (problem_.tilt) {
-    const Pages<double>& center = features_.center();
+    const MmapVector<double>& center = features_.center();
     for (int64_t e = 0; e < std::ssize(center); ++e)
       now.objective -=
           center[e] * problem_.tilt[features_.features()[e / outputs_] * outputs_ + e % outputs_];
   }
-  Pages<double>& gains = costs_.gain();
+  MmapVector<double>& gains = costs_.gain();
   samples_.center_scores([&](int64_t i, const double* s) {
     const double* Y = samples_.dual().data() + i * K_;
     double best = -INFINITY, mean = 0.0, margin = 0.0;
@@ -326,7 +326,7 @@ void Sdca::store_center() {
   intercept_ = samples_.mean();
   used_.clear();
   nonzeros_ = 0;
-  const Pages<double>& center = features_.center();
+  const MmapVector<double>& center = features_.center();
   for (int64_t a = 0; a < features_.count(); ++a) {
     const double* w = center.data() + a * outputs_;
     if (all_zero_row(w, outputs_)) continue;

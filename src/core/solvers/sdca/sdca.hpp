@@ -86,15 +86,15 @@ class Sdca {
   /// Single entries that take part; all of the working set's features where there are none.
   int64_t entries() const { return entries_at_work_; }
   const SdcaValues& values() const { return values_; }
-  const Pages<double>& dual();
-  Pages<double> give_dual();
+  const MmapVector<double>& dual();
+  MmapVector<double> give_dual();
   const std::vector<double>& intercept() const { return intercept_; }
   /// The features that may be in use, and their rows of W, outputs each.
   const std::vector<int32_t>& used() const;
-  Pages<double> used_weights() const;
+  MmapVector<double> used_weights() const;
   /// The same, not held here any more where all features are in use.
-  Pages<double> give_weights();
-  Pages<double> give_mean_dual() { return samples_.give_mean_dual(); }
+  MmapVector<double> give_weights();
+  MmapVector<double> give_mean_dual() { return samples_.give_mean_dual(); }
 
  private:
   using Settings = SdcaSettings;
@@ -131,7 +131,7 @@ class Sdca {
   void price();
 
   /// T − XᵀỸ of the listed features, m x outputs.
-  Pages<double> pull_of(const std::vector<int32_t>& features);
+  MmapVector<double> pull_of(const std::vector<int32_t>& features);
 
   /// The first σ: single updates move a dual by its mass per unit of score. Too small a σ is soon
   /// doubled; from too large a one the first hundred sweeps come to nothing. Weights are of the
@@ -145,7 +145,7 @@ class Sdca {
            evaluations_ % Settings::kRebuildEvery != 0;
   }
 
-  Pages<double> center_of(const std::vector<int32_t>& list);
+  MmapVector<double> center_of(const std::vector<int32_t>& list);
 
   void rebuild();
 
