@@ -2,6 +2,7 @@
 
 from sparsvm import losses, penalties, prox, solvers
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
+from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.path.svm_path import alpha_max, svm_path
 
@@ -9,9 +10,11 @@ __version__ = "0.1.0"
 __all__ = [
     "ConstrainedSparseSVC",
     "MaxMarginSVC",
+    "ModelCertificate",
     "SparseSVC",
     "SparseSVCCV",
     "alpha_max",
+    "certify",
     "losses",
     "penalties",
     "prox",

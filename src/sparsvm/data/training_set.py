@@ -24,6 +24,28 @@ from sparsvm.data.inputs import (
 _LOWEST = -(2**14)
 
 
+@dataclass(frozen=True, eq=False)
+class RowShares:
+    """What part of which sample each of the user's rows is.
+
+    Attributes
+    ----------
+    sample_of_row : ndarray of shape (n_rows,), int64
+        The sample each of the user's rows went into; -1 for rows without weight.
+    share : ndarray of shape (n_rows,)
+        The row's part of that sample's weight: 1 where no other row is merged with it.
+    """
+
+    sample_of_row: Counts
+    share: Floats
+
+    def spread(self, values: Floats) -> Floats:
+        """Return an array of (n_samples, K) in the user's rows; rows without weight have zeros."""
+        rows = values[self.sample_of_row] * self.share[:, None]
+        rows[self.sample_of_row < 0] = 0.0
+        return np.asarray(rows)
+
+
 @dataclass(frozen=True)
 class TrainingSet:
     """The distinct weighted samples of a fit.
@@ -50,6 +72,8 @@ class TrainingSet:
         Number of distinct labels in y.
     sample_of_row : ndarray of shape (n_rows,), int64
         The sample each of the user's rows went into; -1 for rows without weight.
+    weight_of_row : ndarray of shape (n_rows,)
+        The weight of each of the user's rows, as given.
     """
 
     design: Any
@@ -62,6 +86,17 @@ class TrainingSet:
     label_numbers: Ints
     n_labels: int
     sample_of_row: Counts
+    weight_of_row: Floats
+
+    def row_shares(self) -> RowShares:
+        """Return what part of which sample each row is; all rows of a sample have one class."""
+        kept = self.sample_of_row >= 0
+        samples = self.sample_of_row[kept]
+        # Of doubles near the smallest or the largest the sums would not hold.
+        weight = self.weight_of_row[kept] / self.weight_of_row.max()
+        share = np.zeros(self.sample_of_row.size)
+        share[kept] = weight / np.bincount(samples, weight, self.y.size)[samples]
+        return RowShares(self.sample_of_row, share)
 
 
 def read_training_set(
@@ -80,7 +115,7 @@ def read_training_set(
     share of the weight vanishes in rounding count as samples without weight.
     """
     X, y = read_samples_and_labels(estimator, X, y)
-    weight = read_weights(sample_weight, X.shape[0])
+    weight_of_row = weight = read_weights(sample_weight, X.shape[0])
     margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
     labels, codes = np.unique(y, return_inverse=True)
     form = canonical_form(X, codes.ravel(), weight, margin)
@@ -105,6 +140,7 @@ def read_training_set(
         label_numbers=present.astype(np.intp),
         n_labels=labels.size,
         sample_of_row=form.sample_of_row,
+        weight_of_row=weight_of_row,
     )
 
 

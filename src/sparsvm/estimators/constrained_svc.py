@@ -21,6 +21,7 @@ from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
 from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.penalised import PenalisedClassifier
+from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Hinge, Loss, as_loss
 from sparsvm.parameters import LARGEST
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
@@ -31,7 +32,7 @@ from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import blas_threads, resolve
 
 
-class ConstrainedSparseSVC(PenalisedClassifier):
+class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
     r"""Multiclass support vector classifier of least penalty within a budget for the hinge loss.
 
     Minimises, over one weight vector and one free intercept per class,
@@ -98,6 +99,8 @@ class ConstrainedSparseSVC(PenalisedClassifier):
         Difference between the penalty and its lower bound, divided by the penalty.
     n_iter_ : int
         Iterations of the solver.
+    dual_ : ndarray of shape (n_samples, n_classes)
+        The dual variables behind ``dual_gap_``, in the order of the rows of X.
     result_ : ConstrainedSolution
         Everything the solver returned: penalty, lower bound, mean hinge, violation of the budget
         (at most 1e-9 times the larger of eta and the mean margin; 1e-6 for float32 data), status,
@@ -252,6 +255,7 @@ class ConstrainedSparseSVC(PenalisedClassifier):
 
     def _store(self, data: TrainingSet, solution: ConstrainedSolution) -> None:
         self._store_solution(data, solution)
+        self._row_shares = data.row_shares()
         self.eta_ = float(solution.eta)
         self.alpha_ = float(solution.alpha)
 

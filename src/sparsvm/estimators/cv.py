@@ -30,6 +30,7 @@ from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.cv_folds import Fold, FoldResult, one_error_rule, run_fold, takes_weights
 from sparsvm.estimators.cv_progress import reporting
 from sparsvm.estimators.linear import SparseLinearClassifier
+from sparsvm.estimators.row_dual import RowDual
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.losses import Loss, as_loss
 from sparsvm.path.alpha_max import largest_alpha
@@ -41,7 +42,7 @@ from sparsvm.solvers import thread_count
 # as long as loading this whole package.
 
 
-class SparseSVCCV(SparseLinearClassifier):
+class SparseSVCCV(RowDual, SparseLinearClassifier):
     r"""Sparse classifier whose alpha is chosen by cross-validation along warm-started paths.
 
     In every fold the whole path of alphas is followed (see :func:`~sparsvm.svm_path`) and each of
@@ -97,8 +98,9 @@ class SparseSVCCV(SparseLinearClassifier):
         all of them, stacked along the first axis.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, classes_, objective_, dual_gap_, n_iter_, result_, selected_features_
-        Of the model fitted on all samples, as in :class:`~sparsvm.SparseSVC`.
+    coef_, intercept_, classes_, objective_, dual_gap_, dual_, n_iter_, result_
+        And ``selected_features_``: of the model fitted on all samples, as in
+        :class:`~sparsvm.SparseSVC`.
 
     Notes
     -----
@@ -364,6 +366,7 @@ class SparseSVCCV(SparseLinearClassifier):
         """Fit on all samples and take over what the fitted model knows."""
         model = clone(model).set_params(alpha=self.alpha_)
         model.fit(shared.X, shared.y, shared.weight, shared.margin)
+        self._row_shares = model._row_shares
         kept = ("n_features_in_", "feature_names_in_")
         for name, value in vars(model).items():
             if name.endswith("_") and not name.startswith("_") and name not in kept:

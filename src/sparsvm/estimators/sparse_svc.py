@@ -16,6 +16,7 @@ from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
 from sparsvm.estimators.fit_warnings import advise
 from sparsvm.estimators.penalised import PenalisedClassifier
+from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Logistic, Loss, as_loss
 from sparsvm.parameters import LARGEST
 from sparsvm.path.svm_path import require_convex
@@ -32,7 +33,7 @@ def _is_logistic(estimator: Any) -> bool:
     return isinstance(loss, Logistic) or (isinstance(loss, str) and loss == Logistic.name)
 
 
-class SparseSVC(PenalisedClassifier):
+class SparseSVC(RowDual, PenalisedClassifier):
     r"""Multiclass support vector classifier that uses few features, with a proof of optimality.
 
     Minimises, over one weight vector and one free intercept per class,
@@ -101,6 +102,10 @@ class SparseSVC(PenalisedClassifier):
     dual_gap_ : float
         Duality gap divided by the objective; NaN where the problem is not convex. There
         ``result_.criticality`` tells how far the model is from a critical point.
+    dual_ : ndarray of shape (n_samples, n_classes)
+        The dual variables behind ``dual_gap_``, in the order of the rows of X, from which the
+        lower bound can be computed anew ("The certificate" in the documentation shows how). Where
+        the problem is not convex they belong to its tangent problem.
     n_iter_ : int
         Iterations of the solver.
     result_ : Solution
@@ -270,6 +275,7 @@ class SparseSVC(PenalisedClassifier):
 
     def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
         self._store_solution(data, solution)
+        self._row_shares = data.row_shares()
         self.alpha_ = problem.alpha
         self._store_support(problem, data, solution)
 
