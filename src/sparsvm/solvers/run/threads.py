@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import numbers
 import os
-import threading
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import joblib
 from threadpoolctl import ThreadpoolController
 
 from sparsvm.solvers.run.options import MOST
+
+
+class _User:
+    """Someone who wants BLAS limited, for as long as the object lives or until it leaves."""
+
+    __slots__ = ("__weakref__", "own")
+
+    def __init__(self) -> None:
+        # Libraries with a setting for each thread that this caller has changed.
+        self.own: list[tuple[Any, int]] = []
 
 
 class _BlasLimit:
@@ -23,46 +33,41 @@ class _BlasLimit:
     ``threadpool_limits`` contexts restore out of order and were seen to leave BLAS on one
     thread for good.) OpenBLAS on OpenMP has a setting for each thread, so there every caller
     limits and restores its own.
+
+    An interrupt may come at any statement. So what is to be restored is noted before it changes
+    and forgotten after it has been restored, leaving may be done twice, and a user who never came
+    to leave does so when the object dies. There is no lock, which an interrupt could leave closed:
+    threads that enter and leave at the same moment note the same numbers twice, or one of them
+    works with more threads than it asked for.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._libraries: list[Any] | None = None
         self._shared: list[tuple[Any, int]] = []
-        self._users = 0
-        self._generation = 0
+        self._users: weakref.WeakSet[_User] = weakref.WeakSet()
 
-    def enter(self, n_threads: int) -> tuple[int, list[tuple[Any, int]]]:
-        with self._lock:
-            libraries = self._loaded()
-            if self._users == 0:
-                self._shared = _limited(
-                    [lib for lib in libraries if not _per_thread(lib)], n_threads
-                )
-            self._users += 1
-            return self._generation, _limited(
-                [lib for lib in libraries if _per_thread(lib)], n_threads
-            )
+    def enter(self, user: _User, n_threads: int) -> None:
+        libraries = self._loaded()
+        first = len(self._users) == 0
+        weakref.finalize(user, self._settle, user.own).atexit = False
+        self._users.add(user)
+        _limit([lib for lib in libraries if _per_thread(lib)], n_threads, user.own)
+        if first:
+            _limit([lib for lib in libraries if not _per_thread(lib)], n_threads, self._shared)
 
-    def leave(self, token: tuple[int, list[tuple[Any, int]]]) -> None:
-        generation, own = token
-        with self._lock:
-            _restore(own)
-            # A fork in between started a new count; the old one is settled already.
-            if generation != self._generation:
-                return
-            self._users -= 1
-            if self._users == 0:
-                _restore(self._shared)
-                self._shared = []
+    def leave(self, user: _User) -> None:
+        self._users.discard(user)
+        self._settle(user.own)
+
+    def _settle(self, own: list[tuple[Any, int]]) -> None:
+        _restore(own)
+        if len(self._users) == 0:
+            _restore(self._shared)
 
     def after_fork(self) -> None:
-        """Begin anew in a forked child: the threads that held the lock or a count are gone."""
-        self._lock = threading.Lock()
-        self._generation += 1
-        self._users = 0
+        """Begin anew in a forked child: the threads that had entered are gone."""
+        self._users = weakref.WeakSet()
         _restore(self._shared)
-        self._shared = []
 
     def _loaded(self) -> list[Any]:
         # Listing the loaded libraries takes milliseconds, hence once only, and only after the
@@ -80,21 +85,19 @@ def _per_thread(library: Any) -> bool:
     return bool(library.internal_api == "openblas" and layer == "openmp")
 
 
-def _limited(libraries: list[Any], n_threads: int) -> list[tuple[Any, int]]:
-    """Limit the libraries; return those that changed, with their former number of threads."""
-    changed = []
+def _limit(libraries: list[Any], n_threads: int, changed: list[tuple[Any, int]]) -> None:
+    """Limit the libraries, noting those that change with their former number of threads."""
     for library in libraries:
         before = library.get_num_threads()
-        if before == n_threads:
-            continue
-        library.set_num_threads(n_threads)
-        if library.get_num_threads() != before:
+        if before != n_threads:
             changed.append((library, before))
-    return changed
+            library.set_num_threads(n_threads)
 
 
 def _restore(changed: list[tuple[Any, int]]) -> None:
-    for library, before in changed:
+    # The oldest note last: it has the number of threads before anyone changed it.
+    for note in changed[::-1]:
+        library, before = note
         # Recent versions of threadpoolctl let only the thread that limited OpenBLAS change
         # it again; here the thread that leaves last need not be the one that came first.
         release = getattr(library, "clear_controlling_thread", None)
@@ -103,11 +106,13 @@ def _restore(changed: list[tuple[Any, int]]) -> None:
         library.set_num_threads(before)
         if release is not None:
             release(force=True)
+        with suppress(ValueError):  # another thread was here, too
+            changed.remove(note)
 
 
-_limit = _BlasLimit()
+_blas_limit = _BlasLimit()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_limit.after_fork)
+    os.register_at_fork(after_in_child=_blas_limit.after_fork)
 
 
 def thread_count(n_jobs: Any) -> int:
@@ -137,8 +142,13 @@ def blas_threads(n_threads: int | None = 1) -> Iterator[None]:
         return
     if n_threads < 1:
         raise ValueError(f"n_threads must be at least 1 or None, but is {n_threads}.")
-    token = _limit.enter(n_threads)
+    user = _User()
     try:
+        _blas_limit.enter(user, n_threads)
         yield
     finally:
-        _limit.leave(token)
+        try:
+            _blas_limit.leave(user)
+        finally:
+            # Once more: an interrupt may have come before it was done.
+            _blas_limit.leave(user)
