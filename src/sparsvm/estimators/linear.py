@@ -21,6 +21,10 @@ from sparsvm.numerics.sparse_format import checked_coefficients, dense_coefficie
 BLOCK = 2**16
 # Entries of dense samples that are gathered at a time: eight megabytes at most.
 GATHERED = 2**20
+# Looking for the features in use reads all coefficients, which takes longer than the scores of a
+# few samples do: dense ones, or sparse ones with so many times fewer entries than features.
+FEW_SAMPLES = 8
+FEW_ENTRIES = 8
 
 Self = TypeVar("Self", bound="SparseLinearClassifier")
 
@@ -62,8 +66,10 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
             predicted where it is positive.
         """
         check_is_fitted(self, "coef_")
-        coef, intercept = self._checked_coefficients()
         X = read_samples(self, X)
+        if reads_little(X, self.coef_):
+            return self._few_scores(X)
+        coef, intercept = self._checked_coefficients()
         return _scores(X, coef, intercept)
 
     def predict(self, X: Any) -> Array:
@@ -80,8 +86,10 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
             Labels from ``classes_``.
         """
         check_is_fitted(self, "coef_")
-        coef, intercept = self._checked_coefficients()
         X = read_samples(self, X)
+        if reads_little(X, self.coef_):
+            return np.asarray(self.classes_[_highest(self._few_scores(X))])
+        coef, intercept = self._checked_coefficients()
         if not sp.issparse(X):
             return np.asarray(self.classes_[_highest(_scores(X, coef, intercept))])
         # Scores of all samples may take more than sparse samples do.
@@ -114,8 +122,29 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         self.coef_ = dense_coefficients(self.coef_)
         return self
 
+    def _few_scores(self, X: Any) -> Array:
+        """Return the scores of a few samples, without reading all of ``coef_``.
+
+        What is read of it is checked by what comes out.
+        """
+        coef, intercept = self._shaped_coefficients()
+        try:
+            scores = _with_intercept(few_scores(X, coef), intercept)
+            if np.isfinite(scores).all():
+                return scores
+        except (TypeError, ValueError):
+            pass  # of a type that is none of numbers
+        coef, intercept = self._checked_coefficients()
+        return _scores(X, coef, intercept)
+
     def _checked_coefficients(self) -> tuple[Any, Array]:
         """Return ``coef_`` and ``intercept_`` after checking that an edit left them usable."""
+        coef, intercept = self._shaped_coefficients()
+        _require_finite("coef_", coef.data if sp.issparse(coef) else coef)
+        _require_finite("intercept_", intercept)
+        return coef, intercept
+
+    def _shaped_coefficients(self) -> tuple[Any, Array]:
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         coef = checked_coefficients(self.coef_)
         intercept = np.asarray(self.intercept_)
@@ -130,8 +159,6 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
                     f"and {self.n_features_in_} features needs {wanted[0]}. Restore {name} or "
                     "fit again."
                 )
-        _require_finite("coef_", coef.data if sp.issparse(coef) else coef)
-        _require_finite("intercept_", intercept)
         return coef, intercept
 
 
@@ -165,6 +192,28 @@ def _columns_in_use(coef: Any) -> Ints:
     if sp.issparse(coef):
         return np.unique(coef.tocoo().col[coef.tocoo().data != 0]).astype(np.intp)
     return columns_in_use(coef)
+
+
+def reads_little(X: Any, coef: Any) -> bool:
+    """Whether scores of X need so little of the coefficients that they are not looked through."""
+    if sp.issparse(X):
+        return bool(X.format == "csr" and FEW_ENTRIES * X.nnz <= X.shape[1])
+    return bool(X.shape[0] <= FEW_SAMPLES and not sp.issparse(coef))
+
+
+def few_scores(X: Any, coef: Any) -> Array:
+    """Return X coefᵀ of a few samples from the coefficients of the features that they have."""
+    dtype = np.result_type(X.dtype, coef.dtype)
+    if not sp.issparse(X):
+        return np.asarray(X @ coef.T)
+    if sp.issparse(coef):
+        scores = (X.astype(np.float64) @ coef.T).toarray()
+    else:
+        present, places = np.unique(X.indices, return_inverse=True)
+        shape = (X.shape[0], present.size)
+        part = sp.csr_array((X.data, places.reshape(-1), X.indptr), shape=shape)
+        scores = part @ coef[:, present].T.astype(np.float64)
+    return np.asarray(scores).astype(dtype, copy=False)
 
 
 def column_scores(X: Any, coef: Any) -> Array:
