@@ -24,6 +24,11 @@ def number(value: Any) -> float:
         return np.nan
 
 
+def only_counts(index: Any) -> bool:
+    """Whether an index of pandas holds no labels, but 0, 1, ... as it does by default."""
+    return type(index).__name__ == "RangeIndex" and bool(index.start == 0 and index.step == 1)
+
+
 class Parameterised:
     """Give losses, penalties and solvers scikit-learn's parameter protocol.
 
@@ -87,4 +92,10 @@ def _same(a: Any, b: Any) -> bool:
     """Compare two parameter values, arrays and lists by their entries."""
     if a is None or b is None or isinstance(a, str) or isinstance(b, str):
         return bool(type(a) is type(b) and a == b)
+    if hasattr(a, "equals") and type(a) is type(b):
+        return bool(a.equals(b))  # frames and series, their labels too
+    if isinstance(a, dict) or isinstance(b, dict):
+        return bool(type(a) is type(b) and a == b)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
     return bool(np.array_equal(a, b))

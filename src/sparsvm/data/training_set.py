@@ -68,12 +68,14 @@ class TrainingSet:
         Labels of the classes of positive weight.
     label_numbers : ndarray of shape (K,)
         Their positions among all sorted labels of y, weightless ones included.
-    n_labels : int
-        Number of distinct labels in y.
+    labels : ndarray
+        All distinct labels of y, sorted, weightless ones included.
     sample_of_row : ndarray of shape (n_rows,), int64
         The sample each of the user's rows went into; -1 for rows without weight.
     weight_of_row : ndarray of shape (n_rows,)
         The weight of each of the user's rows, as given.
+    feature_names : ndarray of d str, or None
+        Names of the columns, where X has names that are all strings.
     """
 
     design: Any
@@ -84,9 +86,10 @@ class TrainingSet:
     margin_scale: Floats | None
     classes: Array
     label_numbers: Ints
-    n_labels: int
+    labels: Array
     sample_of_row: Counts
     weight_of_row: Floats
+    feature_names: Array | None = None
 
     def row_shares(self) -> RowShares:
         """Return what part of which sample each row is; all rows of a sample have one class."""
@@ -138,9 +141,10 @@ def read_training_set(
         margin_scale=form.margin,
         classes=labels[present],
         label_numbers=present.astype(np.intp),
-        n_labels=labels.size,
+        labels=labels,
         sample_of_row=form.sample_of_row,
         weight_of_row=weight_of_row,
+        feature_names=getattr(estimator, "feature_names_in_", None),
     )
 
 

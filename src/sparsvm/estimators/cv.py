@@ -220,6 +220,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
             routed = self._routed(None if sample_weight is None else weight, params)
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed["split"]))
+            given, models = models, self._aligned(models)
             data, _ = models[0][1]._convex_problem(X, y, weight, margin)
             # What has no weight among all samples has none in a fold, where its share is larger.
             weight = np.where(data.sample_of_row >= 0, weight, 0.0)
@@ -227,7 +228,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             shared = Fold(X, y, weight, margin, data.classes, scorer, routed["score"])
             grids = [self._grid(model, shared) for _, model in models]
             results = self._run(shared, models, grids, splits)
-            self._choose(models, grids, results)
+            self._choose(given, grids, results)
             if self.refit:
                 self._refit(models[self.best_index_[0]][1], shared)
         return self
@@ -286,6 +287,17 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
                     model.set_params(**{name: clone(made, safe=False)})
             model.set_params(**{name: value for name, value in params.items() if "__" in name})
             yield params, model
+
+    def _aligned(
+        self, models: list[tuple[dict[str, Any], SparseSVC]]
+    ) -> list[tuple[dict[str, Any], SparseSVC]]:
+        """Put what penalties name in the order of columns: what is read here has no names left."""
+        names = getattr(self, "feature_names_in_", None)
+        return [
+            (params, clone(model).set_params(penalty=penalty))
+            for params, model in models
+            for penalty in [as_penalty(model.penalty).aligned(self.n_features_in_, names)]
+        ]
 
     def _grid(self, model: SparseSVC, shared: Fold) -> Floats:
         if self.alphas is not None:

@@ -52,7 +52,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
     loss : str or Loss, default="hinge"
         A name or an object of :mod:`sparsvm.losses`: "hinge", "squared_hinge", "logistic",
         "ovr_squared_hinge", ``Hinge(margin=2.0)`` or ``SquaredHinge(margin=costs)`` with one row
-        of costs per true class, in the order of the sorted labels of `y`. "ramp" is a bounded
+        of costs per true class, in the order of the sorted labels of `y` (a frame with labelled
+        rows and columns is aligned with them). "ramp" is a bounded
         hinge that gives up on outliers; it is not convex.
     penalty : str or Penalty, default="l1"
         A name or an object of :mod:`sparsvm.penalties`: "l1", "l2", "elasticnet", "l1/l2",

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsvm._typing import Bools, Floats, Labels
+from sparsvm._typing import Array, Bools, Floats, Labels
 from sparsvm.numerics.rows import of_class, row_max, row_sum
-from sparsvm.parameters import Parameterised
+from sparsvm.parameters import Parameterised, only_counts
 
 # Settings.
 # How far beyond a kink of the loss a sample still counts as a support vector.
@@ -53,12 +53,14 @@ class Loss(Parameterised):
         """
         raise NotImplementedError
 
-    def cost_matrix(self, n_classes: int) -> Floats:
+    def cost_matrix(self, n_classes: int, labels: Array | None = None) -> Floats:
         """Return the margins as a K x K matrix, row = true class, zero on the diagonal.
 
-        A scalar margin m gives ``m (1 - I)``.
+        A scalar margin m gives ``m (1 - I)``; a frame whose rows and columns are labelled is
+        aligned with the sorted ``labels`` of the classes, where they are given.
         """
-        return _read_costs(getattr(self, "margin", 1.0), n_classes)
+        margin = getattr(self, "margin", 1.0)
+        return _read_costs(margin if labels is None else _aligned(margin, labels), n_classes)
 
 
 class SmoothLoss(Loss):
@@ -124,6 +126,33 @@ def off_class_entries(dual: Floats, y: Labels) -> tuple[Floats, Bools]:
     entries = np.array(dual, dtype=np.float64)
     entries[np.arange(y.size), y] = 0.0
     return entries, balanced
+
+
+def _aligned(margin: Any, labels: Array) -> Any:
+    """Return a labelled cost matrix in the order of the labels, and anything else as it is.
+
+    Labels that y lacks are left out, so that the costs of all classes serve any part of the data.
+    Where only the columns have labels (as in polars) the rows are in their order.
+    """
+    columns = getattr(margin, "columns", None)
+    if columns is None or not hasattr(margin, "to_numpy"):
+        return margin
+    known = labels.tolist()
+    of_columns, of_rows = list(columns), getattr(margin, "index", None)
+    if only_counts(columns) and (of_rows is None or only_counts(of_rows)):
+        return margin.to_numpy()
+    if of_rows is None or (only_counts(of_rows) and set(of_rows) != set(known)):
+        of_rows = of_columns
+    for name, found in (("columns", of_columns), ("rows", list(of_rows))):
+        missing = [label for label in known if label not in found]
+        if missing or len(set(found)) < len(found):
+            what = f"none for the label {missing[0]!r}" if missing else "the same label twice"
+            raise ValueError(
+                f"The {name} of the cost matrix are labelled, with {what}. Label rows and columns "
+                "by the classes, or give an array (to_numpy()) in sorted order of the labels of y."
+            )
+    rows = [list(of_rows).index(label) for label in known]
+    return margin.to_numpy()[np.ix_(rows, [of_columns.index(label) for label in known])]
 
 
 def _read_costs(margin: Any, n_classes: int) -> Floats:

@@ -20,8 +20,9 @@ class Hinge(Loss):
     ----------
     margin : float or array of shape (K, K), default=1.0
         One margin for every pair of classes, or a cost matrix whose row is the true class and
-        whose diagonal is zero. Per-sample margins are given to ``fit`` as ``sample_margin`` and
-        multiply it.
+        whose diagonal is zero, in sorted order of the labels; a frame with labelled rows and
+        columns is aligned with them, and labels that y lacks are left out. Per-sample margins are
+        given to ``fit`` as ``sample_margin`` and multiply it.
 
     Examples
     --------

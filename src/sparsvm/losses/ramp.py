@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsvm._typing import Bools, Floats, Labels
+from sparsvm._typing import Array, Bools, Floats, Labels
 from sparsvm.losses.base import SLOPE, Loss, differences, largest_off_class
 from sparsvm.numerics.rows import row_max
 from sparsvm.parameters import number
@@ -52,9 +52,9 @@ class Ramp(Loss):
         given_up = largest_off_class(-(mu**2) * margins + delta, y) > SLOPE
         return np.asarray(~(right | given_up))
 
-    def cost_matrix(self, n_classes: int) -> Floats:
+    def cost_matrix(self, n_classes: int, labels: Array | None = None) -> Floats:
         self.checked_mu()
-        return super().cost_matrix(n_classes)
+        return super().cost_matrix(n_classes, labels)
 
     def checked_mu(self) -> float:
         """Return mu; a ValueError if it is not a number in (0, 1]."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 from typing import Any, ClassVar
 
@@ -10,22 +11,28 @@ import numpy as np
 from sparsvm._typing import Floats
 from sparsvm.parameters import LARGEST, Parameterised, number
 from sparsvm.penalties.custom import CustomNorm, CustomTerms
-from sparsvm.penalties.layout import feature_weights, group_numbers
+from sparsvm.penalties.layout import feature_weights, group_numbers, is_scaled
+from sparsvm.penalties.names import Features, Names, aligned_groups, aligned_weights
 from sparsvm.penalties.terms import L1Terms, PenaltyTerms
 
 _COMMON = """
-    weights : None, array of length d or n_groups, or "scale", default=None
+    weights : None, array of length d or n_groups, dict, "scale", or tuple, default=None
         Factors that multiply the coefficients inside the penalty, one per feature (or one per
         group where there are fewer groups than features; groups count in sorted order of their
         labels). 0 leaves a feature unpenalised; others lie between 1e-50 and 1e50. "scale" takes
         the standard deviation of each column, which is the same as standardising the columns; a
         constant column, whose standard deviation is 0, gets the factor 1 so that it is not left
-        unpenalised.
+        unpenalised. ``{"age": 0}`` gives factors by feature name or position (or by label of
+        ``groups``), others being 1; a pandas series with labels is aligned with them.
+        ``("scale", {"age": 0})`` multiplies the standard deviations by such factors.
 """
 _GROUPED = """
-    groups : None, int, or one label per feature, default=None
+    groups : None, int, one label per feature, dict, or list of lists, default=None
         Each feature by itself, blocks of that many consecutive features (the last may be
-        shorter), or arbitrary labels.
+        shorter), or arbitrary labels; ``{"age": "person", "sex": "person"}`` gives them by feature
+        name or position, and so does a pandas series with labels. ``[["age", "sex"], ["height"]]``
+        lists the members of each group. A feature that a dict or such a list leaves out is a group
+        by itself.
     per_class : bool, default=False
         Whether every class has its own copy of each group; otherwise a group spans all classes.
 """
@@ -64,7 +71,17 @@ class Penalty(Parameterised):
         """Whether :meth:`resolve` needs the standard deviations of the columns."""
         return False
 
-    def resolve(self, d: int, n_outputs: int, column_std: Floats | None = None) -> PenaltyTerms:
+    def aligned(self, d: int, feature_names: Names) -> Penalty:
+        """Return it with all that was given by the names of features in the order of columns."""
+        return self
+
+    def resolve(
+        self,
+        d: int,
+        n_outputs: int,
+        column_std: Floats | None = None,
+        feature_names: Names = None,
+    ) -> PenaltyTerms:
         """Spell the penalty out for d features and n_outputs rows of coefficients.
 
         Parameters
@@ -74,6 +91,8 @@ class Penalty(Parameterised):
             1 for two classes, otherwise the number of classes.
         column_std : array of shape (d,), optional
             Standard deviation of each column, needed for ``weights="scale"``.
+        feature_names : sequence of d str, optional
+            Names of the columns, for weights and groups that are given by names.
         """
         missing = [f"{name}()" for name in ("value", "prox") if not hasattr(self, name)]
         if not (hasattr(self, "dual_norm") or hasattr(self, "conjugate")):
@@ -104,9 +123,28 @@ class BuiltInPenalty(Penalty):
     @property
     def needs_column_std(self) -> bool:
         """Whether :meth:`resolve` needs the standard deviations of the columns."""
-        return isinstance(self.weights, str)
+        return isinstance(self.weights, str) or is_scaled(self.weights)
 
-    def resolve(self, d: int, n_outputs: int, column_std: Floats | None = None) -> PenaltyTerms:
+    def aligned(self, d: int, feature_names: Names) -> BuiltInPenalty:
+        """Return it with all that was given by the names of features in the order of columns."""
+        features = Features(d, feature_names)
+        groups = aligned_groups(self.groups, features)
+        weights = aligned_weights(self.weights, groups, features)
+        if groups is self.groups and weights is self.weights:
+            return self
+        made = copy.copy(self)
+        made.weights = weights
+        if groups is not self.groups:
+            made.groups = groups
+        return made
+
+    def resolve(
+        self,
+        d: int,
+        n_outputs: int,
+        column_std: Floats | None = None,
+        feature_names: Names = None,
+    ) -> PenaltyTerms:
         """Spell the penalty out for d features and n_outputs rows of coefficients.
 
         Where the parameters make one penalty equal to a simpler one, the simpler kind is
@@ -114,11 +152,12 @@ class BuiltInPenalty(Penalty):
         penalty without any weight is an l1 penalty without any. Parameters are those of
         :meth:`Penalty.resolve`.
         """
-        groups, n_groups = group_numbers(self.groups, d)
+        given = self.aligned(d, feature_names)
+        groups, n_groups = group_numbers(given.groups, d)
         if not isinstance(self.per_class, bool | np.bool_ | numbers.Integral):
             raise ValueError(f"per_class must be True or False; got {self.per_class!r}.")
         per_class = bool(self.per_class)
-        omega = feature_weights(self.weights, groups, n_groups, column_std)
+        omega = feature_weights(given.weights, groups, n_groups, column_std)
         terms, ratio = self._terms()
         singletons = n_groups == d and (per_class or n_outputs == 1)
         if (terms.group_order and singletons) or (self.convex and not omega.any()):

@@ -54,12 +54,28 @@ def _is_label(label: Any) -> bool:
         return False
 
 
+def is_scaled(weights: Any) -> bool:
+    """Whether weights multiply the standard deviations of the columns: ("scale", weights)."""
+    return (
+        isinstance(weights, tuple)
+        and len(weights) == 2
+        and isinstance(weights[0], str)
+        and not isinstance(weights[1], str)
+    )
+
+
 def feature_weights(
     weights: Any, groups: Features, n_groups: int, column_std: Floats | None
 ) -> Floats:
+    """Return one weight per feature."""
     d = groups.size
     if weights is None:
         return np.ones(d)
+    if is_scaled(weights):
+        factors = feature_weights(weights[1], groups, n_groups, None)
+        omega = factors * feature_weights(weights[0], groups, n_groups, column_std)
+        _require_moderate(omega)
+        return omega
     if isinstance(weights, str):
         if weights != "scale":
             raise ValueError(

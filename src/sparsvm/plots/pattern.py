@@ -74,7 +74,9 @@ class SparsityPatternDisplay:
             )
             if getattr(penalty, "groups", None) is not None:
                 n_outputs = 1 if len(estimator.classes_) == 2 else len(estimator.classes_)
-                groups = penalty.resolve(n_features, n_outputs, np.ones(n_features)).groups
+                names = getattr(estimator, "feature_names_in_", None)
+                spelt_out = penalty.resolve(n_features, n_outputs, np.ones(n_features), names)
+                groups = spelt_out.groups
         display = cls(
             estimator.coef_,
             estimator.classes_,

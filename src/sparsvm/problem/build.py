@@ -19,7 +19,9 @@ def regularised_problem(
     n_classes = data.classes.size
     n_outputs = 1 if n_classes == 2 else n_classes
     mass = data.mass
-    cost = loss.cost_matrix(data.n_labels)[np.ix_(data.label_numbers, data.label_numbers)]
+    cost = loss.cost_matrix(data.labels.size, data.labels)[
+        np.ix_(data.label_numbers, data.label_numbers)
+    ]
     _require_margin(loss, cost, data.margin_scale)
     deviation = None
     if penalty.needs_column_std:
@@ -33,7 +35,7 @@ def regularised_problem(
         n_classes=n_classes,
         alpha=alpha,
         loss=loss,
-        penalty=penalty.resolve(data.design.d, n_outputs, deviation),
+        penalty=penalty.resolve(data.design.d, n_outputs, deviation, data.feature_names),
         fit_intercept=fit_intercept,
     )
 
