@@ -46,7 +46,7 @@ def test_a_corner_of_the_dual_is_no_place_to_start(penalty, columns, seed):
 def test_a_start_with_entries_of_the_size_of_the_weights_leads_to_the_optimum(
     seed, kind, monkeypatch
 ):
-    outside = interior_point._Trial(None, interior_point.SHARP, False, inside=False)
+    outside = interior_point._Trial(across_features=False, inside=False)
     monkeypatch.setattr(interior_point, "_trials", lambda start, problem: [outside])
     options = cases.Options(True, "sample", True, "free", 0.0, "C")
     check(cases.grid_problem(seed, kind, options))

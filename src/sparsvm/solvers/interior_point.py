@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,21 +23,18 @@ from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.smooth_interior_point import solve_smooth, unsupported_smooth
 
+# Settings.
 # Beyond this many bytes of factorisations the method is the wrong one.
 MEMORY_LIMIT = 4 * 2**30
 # A start outside the dual ball may need the dense columns of all features at once, in bytes.
 GATHERED_LIMIT = 2**30
 # A warm start that pays needs half as many Newton steps as a cold one, which takes 10 to 40.
 WARM_LIMIT = 25
-# A tiny alpha is come to from one that is so many times as large.
-CLIMB = 30.0
-# It helps where a cold start did not leave its place; one that came closer than this did.
-STUCK = 1e-3
-# Steps from there, by the same measure: the alpha is small and a cold start has failed.
-CLIMB_LIMIT = 100
-# What a first and a later trial ask of the solver, relative to the tolerance of the certificate.
+# A tiny alpha is come to from one that is so many times as large, in a limited number of steps.
+CLIMB, CLIMB_LIMIT = 30.0, 100
+# What is asked of the core, relative to the tolerance: the certificate repairs rounding and may
+# lose a little.
 SHARP = 0.5
-SHARPER = 1e-3
 # What may be left of the dual's residual without a certificate, relative to the tolerance.
 RESIDUAL = 0.1
 
@@ -104,15 +101,11 @@ class InteriorPoint(Solver):
             with blas_threads(control.n_jobs or 1):
                 return solve_smooth(problem, start, control, self._limit(control), self.name)
         began = time.perf_counter()
-        # Whether the last digits were there already, and only the certificate lost them; whether it
-        # was not the tolerance that ended the last trial, so that another would change nothing.
-        best, joint, sharp, stalled, stuck = None, None, False, False, False
+        best, joint = None, None
         with blas_threads(control.n_jobs or 1):
             for trial in _trials(start, problem):
-                if trial.sharper < SHARP and (sharp or stalled):
-                    continue
-                if trial.climbs > 0:
-                    above = self._start_above(problem, trial, control) if stuck else None
+                if trial.from_above:
+                    above = self._start_above(problem, control)
                     if above is None:
                         continue
                     trial = trial._replace(start=above)
@@ -132,11 +125,6 @@ class InteriorPoint(Solver):
                 # may need a tenth of the steps.
                 if control.max_iter is not None and raw["iterations"] >= control.max_iter:
                     break
-                stalled = raw["stalled"] or raw["iterations"] >= self._limit(control)
-                stuck = stalled and solution.relative_gap > STUCK
-                sharp = bool(
-                    raw["history"]["gap"][-1] <= SHARPER * control.tol * abs(best.objective)
-                )
         assert best is not None
         return best
 
@@ -148,7 +136,7 @@ class InteriorPoint(Solver):
             # The intercept of such a class is unbounded; only a certificate tells what is left.
             return None
         with blas_threads(control.n_jobs or 1):
-            for trial in takewhile(lambda trial: trial.sharper == SHARP, _trials(start, problem)):
+            for trial in islice(_trials(start, problem), 2 if _is_complete(start) else 1):
                 raw = self._run(problem, trial, control, residual=RESIDUAL * control.tol)
                 if not raw["converged"]:
                     continue
@@ -173,9 +161,9 @@ class InteriorPoint(Solver):
             hinge_problem(problem),
             column_norms=problem.column_norms,
             **_start_arguments(problem, trial.start),
-            tol=trial.sharper * control.tol,
+            tol=SHARP * control.tol,
             max_iter=int(min(limit, trial.most_steps)),
-            explicit_coordinates=trial.open,
+            explicit_coordinates=True,
             across_features=trial.across_features,
             inside=trial.inside,
             residual=residual,
@@ -183,14 +171,10 @@ class InteriorPoint(Solver):
         )
         return raw
 
-    def _start_above(self, problem: Problem, trial: _Trial, control: Control) -> Start | None:
-        """Return the solution for a larger alpha, if need be come to from a larger one still."""
+    def _start_above(self, problem: Problem, control: Control) -> Start | None:
+        """Return the solution for a larger alpha, if a cold start leads to it."""
         above = problem.with_alpha(CLIMB * problem.alpha)
-        raw = self._run(above, trial._replace(climbs=0), control)
-        if not raw["converged"] and trial.climbs > 1:
-            start = self._start_above(above, trial._replace(climbs=trial.climbs - 1), control)
-            if start is not None:
-                raw = self._run(above, trial._replace(start=start), control)
+        raw = self._run(above, _Trial(), control)
         if not raw["converged"]:
             return None
         coef, intercept = _coefficients(above, raw)
@@ -229,53 +213,40 @@ def _coefficients(problem: Problem, raw: dict[str, Any]) -> tuple[Columns, Float
 
 
 class _Trial(NamedTuple):
-    start: Start | None
-    sharper: float
-    across_features: bool
-    open: bool = True
-    inside: bool = True
-    climbs: int = 0  # How many larger alphas may be asked for a start.
+    start: Start | None = None
+    across_features: bool = True  # May begin with dual entries for which X'Y~ is near zero.
+    inside: bool = True  # Begins inside the dual ball.
+    from_above: bool = False  # Begins at the solution for a larger alpha.
 
     @property
     def most_steps(self) -> float:
         if self.start is None:
             return np.inf
-        return CLIMB_LIMIT if self.climbs > 0 else WARM_LIMIT
+        return CLIMB_LIMIT if self.from_above else WARM_LIMIT
 
 
 def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
     """What to try, one after the other, until the certificate is met.
 
-    The stopping test inside is for the scaled problem; the certificate repairs rounding and may
-    lose a little, so a solution that just misses is asked for again, sharper. A poor warm start
-    gives way to a cold one; a start inside the dual ball, where with a tiny alpha all dual
-    variables are tiny and steps may stay short, to the solution for a larger alpha, and that to one
-    with dual variables of the weights' size and dual residuals; and dual variables across the
-    features to the plain centre. Large columns of uneven groups are unknowns of their own first and
-    eliminated like others last. A linear term on the edge of the dual ball leaves the certificate
-    nothing to scale: there only the last digits will do. It also may take the interior away that a
-    warm start needs, so those end early: of 207 small problems 17 were warm-started in vain, while
-    on larger ones they halve the steps.
+    A linear term may take the interior away that a warm start needs, so a poor one ends early and
+    gives way to a cold one: of 207 small problems 17 were warm-started in vain, while on larger
+    ones it halves the steps. A cold start inside the dual ball, where with a tiny alpha all dual
+    entries are tiny and steps may stay short, gives way to one outside with dual residuals, that
+    to the solution for a larger alpha, and that to the plain centre inside. What each decided is
+    counted in benchmarks/results/ablation.md.
     """
-    if start is not None and start.dual is not None:
-        yield _Trial(start, SHARP, True)
-    yield _Trial(None, SHARP, True)
-    yield _Trial(None, SHARPER, True)
-    # With curved penalties a start outside the dual ball is the faster one, where it leads on.
-    from_above = _Trial(None, SHARP, True, climbs=2)
-    curved = not problem.penalty.polyhedral
-    if not curved:
-        yield from_above
+    if _is_complete(start):
+        yield _Trial(start)
+    yield _Trial()
     if 8 * problem.n * problem.d <= GATHERED_LIMIT:
-        yield _Trial(None, SHARP, False, inside=False)
-        yield _Trial(None, SHARPER, False, inside=False)
-    if curved:
-        yield from_above
-    yield _Trial(None, SHARP, False)
-    if problem.penalty.n_groups < problem.d:
-        yield _Trial(None, SHARP, True, open=False)
-    if problem.tilt is not None:
-        yield _Trial(None, 1e-6, True)
+        yield _Trial(across_features=False, inside=False)
+    yield _Trial(from_above=True)
+    yield _Trial(across_features=False)
+
+
+def _is_complete(start: Start | None) -> bool:
+    """Whether there is a start with its dual: without one it says nothing about the slacks."""
+    return start is not None and start.dual is not None
 
 
 def _start_arguments(problem: Problem, start: Start | None) -> dict[str, Any]:
