@@ -127,11 +127,15 @@ def test_a_limit_of_a_stage_hands_over_unless_the_caller_has_one():
 
 
 def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
-    for d, limit in ((5, registry.FEW_SWEEPS), (1500, None)):
+    for d, name, limit in (
+        (5, "interior_point", None),
+        (300, "sdca", registry.FEW_SWEEPS),
+        (1500, "sdca", None),
+    ):
         X, y = hinge_cases.gaussian(0, 600, d, 3)
         problem = hinge_cases.build(X, y, hinge_cases.PENALTIES["l1"](d))
         first = choose(problem, Control()).stages[0]
-        assert first.solver.name == "sdca" and first.limit == limit
+        assert first.solver.name == name and first.limit == limit
 
 
 @pytest.mark.parametrize("kind", ["l1", "l1/l2-rows-joint"])

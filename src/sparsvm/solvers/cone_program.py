@@ -33,8 +33,8 @@ class ConeProgram(Solver):
 
     with every column centred and scaled to size 1, and all :math:`n (K - 1)` constraints at once.
     It takes tens to hundreds of times as long as ``interior_point`` but does not eliminate what
-    that solver eliminates, so that ``"auto"`` asks it where many classes, a tiny alpha and
-    unpenalised features together have cost the others their last digits. It chooses its own start.
+    that solver eliminates, so that ``"auto"`` asks it where weights or columns differ by so many
+    orders of magnitude that the others do not get on. It chooses its own start.
 
     Parameters
     ----------

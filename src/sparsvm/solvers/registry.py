@@ -37,50 +37,36 @@ class Rule(NamedTuple):
     why: str
 
 
-# Measured (benchmarks/auto.py and ratios.py, processor seconds): with 38 to 400 dense samples
-# interior_point is the fastest and does not stall. On digits (1797 x 64, K = 10) newton, begun by
-# sdca, takes a tenth of its time at alpha = 1/n and three quarters at alpha = 1/(30 n). On 5000 raw
-# digits with l1 sdca takes a third of newton's time to 1e-3, and newton begun there half to three
-# quarters of what it takes from 1e-2 (to 1e-6: 2.7 instead of 3.4 and 8.9 instead of 17 s). Where
-# features are not scaled sweeps may go on for ever: on raw digits up to 3000 instead of 20000, with
-# interior_point at the end where need be, halve the time of l1/linf (15 to 7 s) and elasticnet.
-#
-# On sparse data sdca is the fastest to 1e-4, with squared penalties and Euclidean norms to 1e-6
-# (1000 newsgroup articles, joint l1/l2, alpha = 1/n, 1/(3 n) and 1/(10 n): 1.3, 0.8 and 1.1 s,
-# newton from 1e-4 on 2.7, 3.8 and 3.0). With polyhedral norms its last digits are slow, and
-# newton takes them where it can: with all 11314 articles it did not end its first subproblem
-# within minutes. Of 100 articles interior_point finds the last digits sooner (0.24 and 0.09 s
-# against 0.31 and 0.24), of 200 no more (1.2 and 0.5 against 0.4 and 0.1). Of 300 articles in
-# their 100 to 1000 most frequent words interior_point takes 0.03 to 0.09 s with l1, and sdca with
-# newton 0.01 to 0.06; with groups of l1/linf 0.1 to 0.3 and 0.2 to 7.
+# Settings of the table. Its seconds are processor seconds of benchmarks/auto.py, ratios.py and
+# results/ablation.md; lambda = 1 / (n alpha).
 MANY_SAMPLES = 500
 MANY_SPARSE_SAMPLES, MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS = 50, 150
 TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON = 3000
 LAST_DIGITS = 1e-5
 FEW_SWEEPS = 3000
-# Multiplications of one of interior_point's thirty steps from the side of the features: it ends
-# within ten seconds or so.
-AFFORDABLE_STEP = 5e9
+# Multiplications of one of interior_point's thirty steps from the side of the features: with these
+# it ends within a few tenths of a second, and within ten seconds or so.
+CHEAP_STEP, AFFORDABLE_STEP = 2e8, 5e9
 
 
-def _few_coefficients(problem: Problem) -> bool:
-    return problem.n * float(problem.n_outputs * problem.d) ** 2 <= AFFORDABLE_STEP
+def _step(problem: Problem) -> float:
+    return problem.n * float(problem.n_outputs * problem.d) ** 2
 
 
-def _many_sparse_samples(problem: Problem, control: Control) -> bool:
+def _sparse(problem: Problem, control: Control) -> bool:
     # sdca, which these chains begin with, needs every feature penalised, and newton alone takes a
     # hundred times as long as interior_point on sparse data of many classes.
-    if problem.penalty.free.size > 0:
+    if problem.penalty.free.size > 0 or not problem.design.is_sparse:
         return False
-    # With few features sweeps gain hundredths of a second with norms, and
-    # lose minutes where the features are not scaled.
-    few = problem.n <= MANY_SAMPLES and _few_coefficients(problem)
-    if few and problem.penalty.is_norm:
+    # With few features sweeps gain hundredths of a second with norms, and lose minutes where the
+    # features are not scaled: 300 newsgroup articles in their 100 to 1000 most frequent words,
+    # l1/linf: interior_point 0.1 to 0.3 s, sdca and newton 0.2 to 7.
+    if problem.penalty.is_norm and problem.n <= MANY_SAMPLES and _step(problem) <= AFFORDABLE_STEP:
         return False
+    # The last digits of few samples: 100 articles, l1, to 1e-6, lambda = 1 and 30: interior_point
+    # 0.04 and 0.08 s, sdca and newton 0.12 and 0.63; 400 articles 0.7 and 2.6 s, 0.3 and 1.8.
     last = problem.penalty.is_norm and control.tol < LAST_DIGITS
-    return problem.design.is_sparse and problem.n > (
-        MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS if last else MANY_SPARSE_SAMPLES
-    )
+    return problem.n > (MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS if last else MANY_SPARSE_SAMPLES)
 
 
 # Read from the top: the first rule that applies wins, with those of its solvers that can solve the
@@ -97,34 +83,43 @@ RULES: tuple[Rule, ...] = (
         "Newton steps on the active features",
     ),
     Rule(
-        (("sdca", 1e-4), "newton", "interior_point", "cone_program"),
+        (("sdca", 1e-4), "newton", "interior_point"),
+        # With all 11314 articles newton did not end its first subproblem within minutes.
         lambda problem, control: (
-            _many_sparse_samples(problem, control)
+            _sparse(problem, control)
             and problem.penalty.polyhedral
             and problem.n <= TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON
             and control.tol < LAST_DIGITS
         ),
-        "a sweep costs as much as the non-zeros, but the last digits of polyhedra take many",
+        "a sweep costs as much as the non-zeros, but the last digits of polyhedra take many: 400 "
+        "articles, l1, lambda = 1 and 30: 0.3 and 1.8 s, sweeps alone 1.0 and 3.8",
     ),
     Rule(
-        ("sdca", "newton", "interior_point", "cone_program"),
-        _many_sparse_samples,
-        "a sweep costs as much as the non-zeros",
+        ("sdca", "newton", "interior_point"),
+        _sparse,
+        "a sweep costs as much as the non-zeros: 1000 articles, l1/l2, to 1e-6, lambda = 1, 3, 10: "
+        "1.3, 0.8 and 1.1 s, newton from 1e-4 on 2.7, 3.8 and 3.0",
     ),
     Rule(
-        (("sdca", 1e-3, FEW_SWEEPS), "newton", "interior_point", "cone_program"),
-        lambda problem, control: problem.n > MANY_SAMPLES and _few_coefficients(problem),
-        "cheap sweeps first, as long as they are quicker than a dozen factorisations",
-    ),
-    Rule(
-        (("sdca", 1e-3), "newton", "interior_point", "cone_program"),
-        lambda problem, control: problem.n > MANY_SAMPLES,
-        "cheap sweeps first, then systems of the size of the active coefficients",
-    ),
-    Rule(
+        # cone_program proves nothing more, but where weights or columns differ by 14 orders of
+        # magnitude and more, and no solver gets to the tolerance, its point is the best.
         ("interior_point", "newton", "cone_program"),
+        lambda problem, control: problem.n <= MANY_SAMPLES or _step(problem) <= CHEAP_STEP,
+        "a dozen factorisations, of the size of the samples or the features: madelon (600 x 500) "
+        "0.1 s, sdca and newton 1.5 to 3.9; pima and wdbc a third of theirs or less",
+    ),
+    Rule(
+        (("sdca", 1e-3, FEW_SWEEPS), "newton", "interior_point"),
+        lambda problem, control: _step(problem) <= AFFORDABLE_STEP,
+        "cheap sweeps first, but where features are not scaled they may go on for ever: digits "
+        "(1797 x 64), l1, lambda = 30: 3.6 s, with 20000 sweeps 5.8; l1/l2, lambda = 1: 0.2, "
+        "interior_point 2",
+    ),
+    Rule(
+        (("sdca", 1e-3), "newton", "interior_point"),
         lambda problem, control: True,
-        "a dozen factorisations of size n, whatever the problem",
+        "cheap sweeps first, then systems of the size of the active coefficients: 5000 raw digits, "
+        "l1, to 1e-6: 2.7 and 8.9 s, newton from 1e-2 on 3.4 and 17",
     ),
 )
 
