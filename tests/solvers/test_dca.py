@@ -546,7 +546,10 @@ def test_a_model_of_zeros_says_from_which_alpha_on_zero_is_critical(cancer):
         ({"loss": "ramp", "solver": DCA(max_iter=0)}, "max_iter must be at least 1"),
         ({"loss": "ramp", "solver": "fbpd"}, "fbpd solves the hinge loss only.*'dca'"),
         ({"loss": "hinge", "solver": "dca"}, "this problem is convex.*'interior_point'"),
-        ({"loss": "ramp", "solver": DCA(solver="cutting_plane")}, "dca cannot solve its convex problems"),
+        (
+            {"loss": "ramp", "solver": DCA(solver="cutting_plane")},
+            "dca cannot solve its convex problems",
+        ),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(cancer, parameters, sentence):

@@ -72,11 +72,11 @@ class Caller(ClassifierMixin, BaseEstimator):
 
 def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     """Validate the arguments of ``fit``; X comes back as it was unless it had to be converted."""
-    X, y = _validated(estimator, X, y=y)
     try:
+        X, y = _validated(estimator, X, y=_plain_labels(y))
         check_classification_targets(y)
     except TypeError as error:
-        if "not supported between" not in str(error):
+        if not any(sign in str(error) for sign in ("not supported between", "NA is ambiguous")):
             raise
         raise ValueError(
             f"The labels in y cannot be sorted ({error}). Use labels of one type, and none that "
@@ -89,6 +89,21 @@ def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]
         )
     _require_moderate(X)
     return X, y
+
+
+def _plain_labels(y: Any) -> Any:
+    """Return labels of pandas' nullable types in NumPy's, which scikit-learn makes floats of."""
+    kind = getattr(y, "dtype", None)
+    if kind is None or isinstance(kind, np.dtype) or not hasattr(y, "isna"):
+        return y
+    missing = int(np.sum(y.isna()))
+    if missing:
+        raise ValueError(
+            f"Input y contains NaN: {missing} of its {len(y)} labels are missing. Leave those "
+            "samples out."
+        )
+    plain = getattr(kind, "numpy_dtype", None)
+    return y if plain is None else y.to_numpy(dtype=plain)
 
 
 def read_samples(estimator: Any, X: Any) -> Any:

@@ -91,6 +91,10 @@ class TrainingSet:
     weight_of_row: Floats
     feature_names: Array | None = None
 
+    def class_shares(self) -> Floats:
+        """Return the part of the weight that each class has."""
+        return np.asarray(np.bincount(self.y, self.mass, self.classes.size), dtype=np.float64)
+
     def row_shares(self) -> RowShares:
         """Return what part of which sample each row is; all rows of a sample have one class."""
         kept = self.sample_of_row >= 0

@@ -87,6 +87,8 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         Intercepts; they sum to zero for more than two classes.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels of positive weight.
+    class_prior_ : ndarray of shape (n_classes,)
+        Share of the training weight of each class, which decides between equal scores.
     eta_ : float
         The budget that was used.
     alpha_ : float

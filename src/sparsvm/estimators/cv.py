@@ -27,7 +27,14 @@ from sparsvm.data.inputs import (
     read_weights,
 )
 from sparsvm.data.training_set import unchanged_on_error
-from sparsvm.estimators.cv_folds import Fold, FoldResult, one_error_rule, run_fold, takes_weights
+from sparsvm.estimators.cv_folds import (
+    Fold,
+    FoldResult,
+    checked_splits,
+    one_error_rule,
+    run_fold,
+    takes_weights,
+)
 from sparsvm.estimators.cv_progress import reporting
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.row_dual import RowDual
@@ -98,7 +105,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         all of them, stacked along the first axis.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, classes_, objective_, dual_gap_, dual_, n_iter_, result_
+    coef_, intercept_, classes_, objective_, dual_gap_, dual_, n_iter_, result_, class_prior_
         And ``selected_features_``: of the model fitted on all samples, as in
         :class:`~sparsvm.SparseSVC`.
 
@@ -219,7 +226,8 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             weight = read_weights(sample_weight, X.shape[0])
             margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
             routed = self._routed(None if sample_weight is None else weight, params)
-            splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed["split"]))
+            splitter = check_cv(self.cv, y, classifier=True)
+            splits = checked_splits(splitter.split(X, y, **routed["split"]), y.size)
             given, models = models, self._aligned(models)
             data, _ = models[0][1]._convex_problem(X, y, weight, margin)
             # What has no weight among all samples has none in a fold, where its share is larger.

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sparsvm._typing import Array, Counts, Floats
 from sparsvm.certificate.finalise import inner_tolerance, tolerance
 from sparsvm.data.inputs import TooFewClasses
-from sparsvm.estimators.linear import column_scores
+from sparsvm.estimators.linear import column_scores, highest
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.path.svm_path import first_steps, follow
 from sparsvm.problem.solution import Control
@@ -68,10 +68,11 @@ def run_fold(shared: Fold, model: SparseSVC, grid: Floats, train: Array, test: A
     X_test, y_test = shared.X[test], shared.y[test]
     params = {name: values[test] for name, values in shared.score_params.items()}
 
-    def scored(classes: Array, coef: Any, intercept: Floats) -> float:
+    def scored(classes: Array, coef: Any, intercept: Floats, prior: Floats) -> float:
         if shared.scorer is None:
-            return _accuracy(X_test, y_test, params.get("sample_weight"), classes, coef, intercept)
-        fitted = _fitted(model, shared, classes, coef, intercept)
+            weights = params.get("sample_weight")
+            return _accuracy(X_test, y_test, weights, classes, coef, intercept, prior)
+        fitted = _fitted(model, shared, classes, coef, intercept, prior)
         return float(shared.scorer(fitted, X_test, y_test, **params))
 
     try:
@@ -80,7 +81,7 @@ def run_fold(shared: Fold, model: SparseSVC, grid: Floats, train: Array, test: A
         if not error.labels.size:
             raise
         nothing = sp.csr_matrix((1, shared.X.shape[1]))
-        score = scored(error.labels, nothing, np.zeros(1))
+        score = scored(error.labels, nothing, np.zeros(1), np.ones(1))
         n_selected = np.zeros(grid.size, dtype=np.int64)
         return FoldResult(np.full(grid.size, score), n_selected, 0)
     control = Control(
@@ -97,7 +98,7 @@ def run_fold(shared: Fold, model: SparseSVC, grid: Floats, train: Array, test: A
         if same and np.array_equal(path.intercepts[t], path.intercepts[t - 1]):
             scores[t] = scores[t - 1]
         else:
-            scores[t] = scored(path.classes, coef, path.intercepts[t])
+            scores[t] = scored(path.classes, coef, path.intercepts[t], data.class_shares())
     n_short = sum(status != "optimal" for status in path.statuses)
     return FoldResult(scores, path.n_selected, n_short)
 
@@ -109,13 +110,14 @@ def _accuracy(
     classes: Array,
     coef: Any,
     intercept: Floats,
+    prior: Floats,
 ) -> float:
     """Return the (weighted) share of right predictions."""
     scores = column_scores(X, coef) + intercept
-    if classes.size > 2:
-        numbers = scores.argmax(axis=1)
+    if classes.size == 1:
+        numbers = np.zeros(y.size, dtype=np.intp)
     else:
-        numbers = (scores[:, 0] > 0).astype(np.intp) if classes.size == 2 else np.zeros(y.size, int)
+        numbers = highest(scores if classes.size > 2 else scores[:, 0], prior)
     right = classes[numbers] == y
     total = y.size if weight is None else float(weight.sum())
     if total == 0.0:
@@ -124,7 +126,7 @@ def _accuracy(
 
 
 def _fitted(
-    model: SparseSVC, shared: Fold, classes: Array, coef: Any, intercept: Floats
+    model: SparseSVC, shared: Fold, classes: Array, coef: Any, intercept: Floats, prior: Floats
 ) -> SparseSVC:
     """Return a fitted model of all classes; one that the fold lacks is never predicted."""
     if classes.size < shared.classes.size:
@@ -133,6 +135,8 @@ def _fitted(
     fitted.classes_ = shared.classes
     fitted.coef_ = coef
     fitted.intercept_ = intercept
+    fitted.class_prior_ = np.zeros(shared.classes.size)
+    fitted.class_prior_[np.searchsorted(shared.classes, classes)] = prior
     fitted.n_features_in_ = shared.X.shape[1]
     return fitted
 
@@ -154,6 +158,42 @@ def _with_all_classes(
     full = np.full(all_classes.size, -_NEVER)
     full[position] = intercept
     return (rows @ coef).tocsr(), full
+
+
+def checked_splits(splits: Any, n_samples: int) -> list[tuple[Array, Array]]:
+    """Return the folds as pairs of row numbers; masks are turned into those."""
+    try:
+        pairs = [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    except (TypeError, ValueError) as error:
+        if "unpack" not in str(error):
+            raise
+        raise ValueError(
+            f"cv must give pairs of training and test rows, but one of its folds is none ({error})."
+        ) from error
+    checked = [
+        (_rows(train, n_samples, number), _rows(test, n_samples, number))
+        for number, (train, test) in enumerate(pairs)
+    ]
+    if not checked:
+        raise ValueError("cv gives no folds at all. Give at least one pair of row numbers.")
+    return checked
+
+
+def _rows(rows: Array, n_samples: int, fold: int) -> Array:
+    if rows.dtype == bool and rows.shape == (n_samples,):
+        return np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"Fold {fold} of cv must hold the numbers of at least one training and one test row, "
+            f"or masks of {n_samples} rows, but it has an array of shape {rows.shape} and type "
+            f"{rows.dtype}."
+        )
+    if rows.min() < 0 or rows.max() >= n_samples:
+        wrong = int(rows.min() if rows.min() < 0 else rows.max())
+        raise ValueError(
+            f"Fold {fold} of cv has the row {wrong}, but X has the rows 0 to {n_samples - 1}."
+        )
+    return rows
 
 
 def one_error_rule(scores: Floats, best: int) -> int:

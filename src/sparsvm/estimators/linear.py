@@ -75,6 +75,8 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Array:
         """Return the label with the highest score for each sample.
 
+        Equal scores go to the class of the largest weight in training (``class_prior_``).
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -88,15 +90,20 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         X = read_samples(self, X)
         if reads_little(X, self.coef_):
-            return np.asarray(self.classes_[_highest(self._few_scores(X))])
+            return np.asarray(self.classes_[highest(self._few_scores(X), self._prior())])
         coef, intercept = self._checked_coefficients()
         if not sp.issparse(X):
-            return np.asarray(self.classes_[_highest(_scores(X, coef, intercept))])
+            return np.asarray(self.classes_[highest(_scores(X, coef, intercept), self._prior())])
         # Scores of all samples may take more than sparse samples do.
         numbers = np.empty(X.shape[0], dtype=np.intp)
         for rows, scores in sparse_scores(X, coef):
-            numbers[rows] = _highest(_with_intercept(scores, intercept))
+            numbers[rows] = highest(_with_intercept(scores, intercept), self._prior())
         return np.asarray(self.classes_[numbers])
+
+    def _prior(self) -> Array | None:
+        """Return ``class_prior_``; None of a model that was put together by hand."""
+        prior = getattr(self, "class_prior_", None)
+        return prior if prior is not None and len(prior) == len(self.classes_) else None
 
     def sparsify(self: Self) -> Self:
         """Store ``coef_`` as a scipy CSR matrix, which a model of few features fits into less.
@@ -171,10 +178,15 @@ def _with_intercept(scores: Array, intercept: Array) -> Array:
     return np.asarray(scores.ravel() if scores.shape[1] == 1 else scores)
 
 
-def _highest(scores: Array) -> Ints:
-    """Return the number of the class with the highest score."""
-    highest = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-    return np.asarray(highest, dtype=np.intp)
+def highest(scores: Array, prior: Array | None = None) -> Ints:
+    """Return the number of the class with the highest score, of equals that of largest prior."""
+    if scores.ndim == 1:
+        second = prior is not None and prior[1] > prior[0]
+        return np.asarray(scores >= 0 if second else scores > 0, dtype=np.intp)
+    if prior is None or np.all(prior[1:] <= prior[:-1]):
+        return np.asarray(scores.argmax(axis=1), dtype=np.intp)
+    order = np.argsort(-prior, kind="stable")
+    return np.asarray(order[scores[:, order].argmax(axis=1)], dtype=np.intp)
 
 
 def _require_finite(name: str, values: Any) -> None:

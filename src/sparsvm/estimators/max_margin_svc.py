@@ -71,6 +71,8 @@ class MaxMarginSVC(SparseLinearClassifier):
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
         Labels in sorted order.
+    class_prior_ : ndarray of shape (n_classes,)
+        Share of the training weight of each class, which decides between equal scores.
     pairwise_margins_ : ndarray of shape (n_classes, n_classes)
         :math:`1 / \|w_r - w_t\|`; infinite on the diagonal, and where the two are equal.
     smallest_margin_ : float
@@ -174,6 +176,7 @@ class MaxMarginSVC(SparseLinearClassifier):
 
     def _store(self, problem: Problem, data: TrainingSet, solution: HierarchicalSolution) -> None:
         self.classes_ = data.classes
+        self.class_prior_ = data.class_shares()
         self.coef_ = solution.coef.astype(data.dtype)
         self.intercept_ = solution.intercept.astype(data.dtype)
         norms = difference_norms(solution.coef, problem.n_classes)

@@ -78,6 +78,7 @@ class PenalisedClassifier(SparseLinearClassifier):
 
     def _store_solution(self, data: TrainingSet, solution: Any) -> None:
         self.classes_ = data.classes
+        self.class_prior_ = data.class_shares()
         # Shared: of many features and classes a second matrix takes as much as half of the data.
         same = solution.coef.dtype == data.dtype
         self.coef_ = solution.coef if same else Columns.of(solution.coef).dense(data.dtype)

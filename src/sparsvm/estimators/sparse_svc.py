@@ -96,6 +96,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
         Intercepts; they sum to zero for more than two classes, except with one-vs-rest.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels of positive weight.
+    class_prior_ : ndarray of shape (n_classes,)
+        Share of the training weight of each class, which decides between equal scores.
     alpha_ : float
         Strength of the penalty that was used.
     objective_ : float
