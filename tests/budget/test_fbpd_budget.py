@@ -211,7 +211,7 @@ def test_estimators_take_them_by_name_and_object(solver):
     X, y = load_wine(return_X_y=True)
     X = scale(X)
     options = {"penalty": "l1/l2", "tol": 1e-2}
-    exact = ConstrainedSparseSVC(0.5, "l1/l2").fit(X, y)
+    exact = ConstrainedSparseSVC(0.5, "l1/l2", tol=1e-4).fit(X, y)
     for given in (solver.name, solver(check_every=50)):
         model = ConstrainedSparseSVC(0.5, solver=given, **options).fit(X, y)
         assert model.result_.solver == solver.name

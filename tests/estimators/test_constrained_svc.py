@@ -70,8 +70,8 @@ def test_the_two_defaults_agree(wine, penalty):
     model = ConstrainedSparseSVC(penalty=penalty).fit(*wine)
     assert model.alpha_ == regularised.alpha_
     ours = model.eta_ + model.alpha_ * model.objective_
-    assert ours == pytest.approx(regularised.objective_, rel=2e-4)
-    assert model.result_.violation == 0.0 and model.dual_gap_ <= 1e-4
+    assert ours == pytest.approx(regularised.objective_, rel=2e-3)
+    assert model.result_.violation == 0.0 and model.dual_gap_ <= 1e-3
     assert np.array_equal(model.predict(wine[0]), regularised.predict(wine[0]))
 
 
@@ -146,7 +146,7 @@ def test_float32_models_are_certified_as_rounded(wine):
         model = ConstrainedSparseSVC(eta=eta).fit(X.astype(np.float32), y)
         assert model.coef_.dtype == np.float32
         assert np.array_equal(model.result_.coef, model.coef_.astype(np.float64))
-        assert model.result_.violation <= 1e-6 and model.dual_gap_ <= 1e-4
+        assert model.result_.violation <= 1e-6 and model.dual_gap_ <= 1e-3
 
 
 def test_two_classes_without_a_budget_are_the_hard_margin():

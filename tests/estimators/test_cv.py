@@ -52,7 +52,7 @@ def test_the_model_is_fitted_on_all_samples_at_the_chosen_alpha(data):
     np.testing.assert_array_equal(model.coef_, again.coef_)
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     np.testing.assert_array_equal(model.selected_features_, again.selected_features_)
-    assert model.dual_gap_ <= 1e-4
+    assert model.dual_gap_ <= 1e-3
     assert model.score(X, y) == accuracy_score(y, model.predict(X))
 
 
@@ -219,7 +219,7 @@ def test_points_that_missed_the_tolerance_are_told(data):
     # Those of the paths in one sentence, and the model that is kept.
     with (
         pytest.warns(ConvergenceWarning, match="did not reach the tolerance"),
-        pytest.warns(ConvergenceWarning, match=r"above tol=0\.0001"),
+        pytest.warns(ConvergenceWarning, match=r"above tol=0\.001"),
     ):
         quick(max_iter=1, n_alphas=3).fit(X, y)
 

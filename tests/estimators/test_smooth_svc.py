@@ -28,7 +28,7 @@ IRIS, WINE, CANCER = map(standardised, (load_iris, load_wine, load_breast_cancer
 def test_fit_is_certified_and_predicts(loss, penalty):
     X, y = WINE
     model = SparseSVC(loss, penalty, alpha=0.05).fit(X, y)
-    assert model.dual_gap_ <= 1e-4
+    assert model.dual_gap_ <= 1e-3
     assert model.result_.status == "optimal"
     assert model.score(X, y) >= 0.95
     assert model.coef_.shape == (3, 13)
@@ -39,7 +39,7 @@ def test_two_classes_have_one_weight_vector(loss):
     X, y = CANCER
     model = SparseSVC(loss, "l1", alpha=0.02).fit(X, y)
     assert model.coef_.shape == (1, 30)
-    assert model.dual_gap_ <= 1e-4
+    assert model.dual_gap_ <= 1e-3
     assert model.score(X, y) >= 0.95
 
 
@@ -58,7 +58,7 @@ def test_float32_data_give_certified_float32_coefficients(loss):
     X, y = WINE
     model = SparseSVC(loss, "l1", alpha=0.05).fit(X.astype(np.float32), y)
     assert model.coef_.dtype == model.intercept_.dtype == np.float32
-    assert model.dual_gap_ <= 1e-4
+    assert model.dual_gap_ <= 1e-3
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -80,7 +80,7 @@ def test_warm_start_goes_on_from_the_last_solution(loss):
     model.fit(X, y)
     assert model.n_iter_ <= max(1, first // 2)
     model.set_params(alpha=0.04).fit(X, y)
-    assert model.dual_gap_ <= 1e-4
+    assert model.dual_gap_ <= 1e-3
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])

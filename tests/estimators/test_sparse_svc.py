@@ -123,7 +123,7 @@ def test_objective_is_the_mean_hinge_plus_the_penalty(data, penalty, fit_interce
     model.fit(X, y, sample_weight=weight, sample_margin=margin)
     value = hinge(model, X, y, weight, margin) + 0.03 * naive_penalty(penalty, model.coef_)
     assert model.objective_ == pytest.approx(value, rel=1e-12)
-    assert model.dual_gap_ <= 1e-4
+    assert model.dual_gap_ <= 1e-3
     assert model.result_.converged
     if not fit_intercept:
         assert not model.intercept_.any()
@@ -336,8 +336,8 @@ def test_features_that_are_hardly_penalised_have_the_optimum_of_free_ones(iris, 
     X, y = iris[0][::5], iris[1][::5]
     free = SparseSVC(penalty=penalty(weights=[1, 0, 1, 1])).fit(X, y)
     model = fit_quietly(SparseSVC(penalty=penalty(weights=[1, weight, 1, 1])), X, y)
-    assert model.objective_ == pytest.approx(free.objective_, rel=1e-4)
-    assert model.dual_gap_ <= 1e-4 or not model.result_.converged
+    assert model.objective_ == pytest.approx(free.objective_, rel=1e-3)
+    assert model.dual_gap_ <= 1e-3 or not model.result_.converged
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "l1/l2", "l1/linf"])
@@ -347,7 +347,7 @@ def test_what_is_not_proven_is_not_called_optimal(penalty):
     for data, alpha in ((X * [1, 1e20, 1, 1, 1], None), (X, 1e-20)):
         model = fit_quietly(SparseSVC(penalty=penalty, alpha=alpha), data, y)
         assert model.objective_ < 1.0  # that of no model
-        assert model.dual_gap_ <= 1e-4 or not model.result_.converged
+        assert model.dual_gap_ <= 1e-3 or not model.result_.converged
 
 
 # --------------------------------------------------------------------- solvers

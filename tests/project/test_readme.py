@@ -39,7 +39,7 @@ def test_a_listed_name_is_solved_to_the_tolerance(parameter, name):
     result = SparseSVC(alpha=0.01).set_params(**{parameter: name}).fit(X, y).result_
     convex = LOSSES.get(name, PENALTIES.get(name)).convex
     proven = result.relative_gap if convex else result.criticality / result.objective
-    assert proven <= 1e-4
+    assert proven <= 1e-3
 
 
 def test_files_and_commands_exist():

@@ -65,7 +65,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         "auto" or "budget_search" searches for the multiplier with exact solves of the regularised
         problem; "fbpd_epigraph" and "fbpd_linear" are the proximal algorithms that project on
         epigraphs and on linear constraints.
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         Relative gap between the penalty and its lower bound at which to stop; at least 1e-6 for
         float32 data.
     max_iter : int or None, default=None
@@ -126,7 +126,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
     >>> model = ConstrainedSparseSVC(eta=0.15, penalty="l1/l2").fit(X, y)
     >>> model.selected_features_
     array([2, 3])
-    >>> bool(model.result_.hinge <= 0.15 + 1e-9 and model.dual_gap_ <= 1e-4)
+    >>> bool(model.result_.hinge <= 0.15 + 1e-9 and model.dual_gap_ <= 1e-3)
     True
     """
 
@@ -144,7 +144,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         fit_intercept: bool = True,
         class_weight: str | dict[Any, float] | None = None,
         solver: Any = "auto",
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         max_iter: int | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,

@@ -168,7 +168,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         fit_intercept: bool = True,
         class_weight: str | dict[Any, float] | None = None,
         solver: Any = "auto",
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         max_iter: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,

@@ -74,7 +74,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
         total weight is 0 is left out of the model and of ``classes_``.
     solver : str or Solver, default="auto"
         A name or an object of :mod:`sparsvm.solvers`; "auto" takes the fastest exact one.
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         Relative duality gap at which to stop, never below the rounding error of the objective;
         at least 1e-6 for float32 data.
     max_iter : int or None, default=None
@@ -143,7 +143,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
     >>> model = SparseSVC(penalty="l1/l2", alpha=0.05).fit(X, y)
     >>> model.selected_features_
     array([2, 3])
-    >>> bool(model.dual_gap_ <= 1e-4)
+    >>> bool(model.dual_gap_ <= 1e-3)
     True
     """
 
@@ -161,7 +161,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
         fit_intercept: bool = True,
         class_weight: str | dict[Any, float] | None = None,
         solver: Any = "auto",
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         max_iter: int | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,

@@ -164,7 +164,7 @@ def svm_path(
     sample_weight: Any = None,
     sample_margin: Any = None,
     solver: Any = "auto",
-    tol: float = 1e-4,
+    tol: float = 1e-3,
     max_iter: int | None = None,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -200,7 +200,7 @@ def svm_path(
     >>> path = svm_path(X, y, penalty="l1/l2", n_alphas=5)
     >>> path.n_selected
     array([0, 1, 2, 4, 4])
-    >>> bool(path.gaps.max() <= 1e-4)
+    >>> bool(path.gaps.max() <= 1e-3)
     True
     """
     threads = thread_count(n_jobs)
