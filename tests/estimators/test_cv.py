@@ -288,3 +288,14 @@ def test_the_logistic_loss_is_scored_by_its_probabilities(data):
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     assert np.all(model.scores_ < 0.0)
     assert not hasattr(quick().fit(X, y), "predict_proba")
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_default_folds_are_fewer_where_classes_are_small():
+    rng = np.random.default_rng(0)
+    y = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 2])
+    X = rng.standard_normal((10, 3)) + np.eye(3)[y]
+    with pytest.warns(UserWarning, match="more than 4 samples: cross-validation has 4 folds"):
+        model = SparseSVCCV(n_alphas=3).fit(X, y)
+    assert model.n_splits_ == 4
+    assert SparseSVCCV(n_alphas=3).fit(np.vstack([X, X]), np.r_[y, y]).n_splits_ == 5

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from sparsvm import SparseSVC
+from sparsvm import SparseSVC, SparseSVCCV
 from sparsvm.losses import Logistic, OvrSquaredHinge, SquaredHinge
 
 LOSSES = ("squared_hinge", "logistic", "ovr_squared_hinge")
@@ -146,3 +146,14 @@ def test_margins_that_would_do_nothing_are_refused():
         SparseSVC("logistic", alpha=0.1).fit(X, y, sample_margin=margins)
     with pytest.raises(ValueError, match="Every margin is zero"):
         SparseSVC(SquaredHinge(margin=0.0), alpha=0.1).fit(X, y)
+
+
+@pytest.mark.parametrize("make", [SparseSVC, SparseSVCCV])
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
+def test_models_without_probabilities_say_what_to_use(make, method):
+    model = make("squared_hinge")
+    assert not hasattr(model, method)
+    with pytest.raises(AttributeError, match=r"loss='logistic', or wrap .*CalibratedClassifierCV"):
+        getattr(model, method)
+    assert hasattr(make("logistic"), method)
+    assert "Return the" in getattr(make, method).__doc__

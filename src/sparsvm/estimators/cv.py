@@ -31,6 +31,7 @@ from sparsvm.estimators.cv_folds import (
     Fold,
     FoldResult,
     checked_splits,
+    default_folds,
     one_error_rule,
     run_fold,
     takes_weights,
@@ -71,7 +72,8 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         "penalty" and their own parameters, for example
         ``{"penalty__l1_ratio": [0.2, 0.5, 0.8]}``. Every combination has its own alphas.
     cv : None, int, splitter or iterable, default=None
-        As in scikit-learn; None means five stratified folds.
+        As in scikit-learn; None means five stratified folds, or as many as the largest class has
+        samples.
     scoring : None, str or callable, default=None
         A scikit-learn scorer; None means accuracy.
     rule : {"best", "1se"}, default="best"
@@ -226,7 +228,9 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             weight = read_weights(sample_weight, X.shape[0])
             margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
             routed = self._routed(None if sample_weight is None else weight, params)
-            splitter = check_cv(self.cv, y, classifier=True)
+            splitter = check_cv(
+                default_folds(y) if self.cv is None else self.cv, y, classifier=True
+            )
             splits = checked_splits(splitter.split(X, y, **routed["split"]), y.size)
             given, models = models, self._aligned(models)
             data, _ = models[0][1]._convex_problem(X, y, weight, margin)

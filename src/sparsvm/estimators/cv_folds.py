@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.path.svm_path import first_steps, follow
 from sparsvm.problem.solution import Control
 
+# As in scikit-learn.
+FOLDS = 5
 # The score of a class that the training part of a fold lacks: never the largest.
 _NEVER = 1e30
 
@@ -158,6 +161,20 @@ def _with_all_classes(
     full = np.full(all_classes.size, -_NEVER)
     full[position] = intercept
     return (rows @ coef).tocsr(), full
+
+
+def default_folds(y: Array) -> int:
+    """Return the number of folds where none is given: five, if there are so many samples."""
+    largest = int(np.unique(y, return_counts=True)[1].max())
+    if largest >= FOLDS or largest < 2:  # of single samples scikit-learn says that none are left
+        return FOLDS
+    warnings.warn(
+        f"No class has more than {largest} samples: cross-validation has {largest} folds, not "
+        f"{FOLDS}. Give cv to choose the folds yourself.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return largest
 
 
 def checked_splits(splits: Any, n_samples: int) -> list[tuple[Array, Array]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import update_wrapper
 from numbers import Real
-from typing import Any, ClassVar
+from types import MethodType
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import _fit_context
-from sklearn.utils.metaestimators import available_if
 
 from sparsvm._typing import Array
 from sparsvm.certificate.finalise import finalised, tolerance
@@ -27,10 +29,27 @@ from sparsvm.problem.solution import Solution
 from sparsvm.solvers import as_solver, blas_threads, resolve
 
 
-def _is_logistic(estimator: Any) -> bool:
-    """Whether scores are logarithms of odds, so that there are probabilities."""
-    loss = estimator.loss
-    return isinstance(loss, Logistic) or (isinstance(loss, str) and loss == Logistic.name)
+class _Probabilities:
+    """A method that only a logistic model has, as scikit-learn's ``available_if``.
+
+    Asking another model for it says what to do instead, which ``available_if`` cannot.
+    """
+
+    def __init__(self, method: Callable[..., Array]) -> None:
+        self.method = method
+        update_wrapper(cast(Any, self), method)
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self.method
+        loss = estimator.loss
+        if isinstance(loss, Logistic) or (isinstance(loss, str) and loss == Logistic.name):
+            return MethodType(self.method, estimator)
+        raise AttributeError(
+            f"This {type(estimator).__name__} has no {self.method.__name__}: the scores of "
+            f"loss={loss!r} are no probabilities. Use loss='logistic', or wrap the estimator in "
+            "sklearn.calibration.CalibratedClassifierCV."
+        )
 
 
 class SparseSVC(RowDual, PenalisedClassifier):
@@ -218,7 +237,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
         advise(problem, solution, tol=tolerance(self.tol, data.dtype))
         return self
 
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    @_Probabilities
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class; only with the logistic loss.
 
@@ -236,7 +255,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    @_Probabilities
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of :meth:`predict_proba`, exact where that rounds to zero.
 
