@@ -111,8 +111,8 @@ def test_what_does_not_match_is_refused_in_a_sentence(penalty, names, sentence):
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 def test_fits_follow_names(kind):
     X, y = frame(kind=kind)
-    plain = SparseSVC(penalty=L1(weights=[0, 1, 1, 1, 2.0]), alpha=0.05).fit(X, y)
-    named = SparseSVC(penalty=L1(weights={"pulse": 2.0, "age": 0}), alpha=0.05)
+    plain = SparseSVC(penalty=L1(weights=[0, 1, 1, 1, 2.0]), alpha=0.05, tol=1e-6).fit(X, y)
+    named = SparseSVC(penalty=L1(weights={"pulse": 2.0, "age": 0}), alpha=0.05, tol=1e-6)
     assert np.array_equal(named.fit(X, y).coef_, plain.coef_)
     assert np.array_equal(clone(named).fit(X, y).coef_, plain.coef_)
     swapped = X[NAMES[::-1]]
