@@ -18,6 +18,8 @@
 
 namespace sparsvm {
 
+using std::int32_t;
+
 namespace nb = nanobind;
 using std::int64_t;
 
@@ -27,7 +29,7 @@ using Input = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::devic
 
 using Vector = Input<double, 1>;
 using Matrix = Input<double, 2>;
-using Integers = Input<std::int32_t, 1>;
+using Integers = Input<int32_t, 1>;
 
 template <typename T>
 int64_t length(const Input<T, 1>& array) {
@@ -58,7 +60,7 @@ inline void check_shape(const char* what, const Input<double, 2>& array, int64_t
 }
 
 /// Class or group numbers must lie in 0 .. limit - 1.
-inline void check_numbers(const char* what, const Input<std::int32_t, 1>& array, int64_t limit) {
+inline void check_numbers(const char* what, const Input<int32_t, 1>& array, int64_t limit) {
   for (int64_t i = 0; i < length(array); ++i) {
     if (array.data()[i] >= 0 && array.data()[i] < limit) continue;
     throw std::invalid_argument(std::string(what) + "[" + std::to_string(i) + "] is " +
@@ -93,7 +95,7 @@ void check_values(const char* what, const Array& array, Accept accept, const cha
 
 /// Indices are int32 inside the core.
 inline void check_countable(int64_t count, const char* what) {
-  constexpr int64_t limit = std::numeric_limits<std::int32_t>::max();
+  constexpr int64_t limit = std::numeric_limits<int32_t>::max();
   if (count >= 0 && count < limit) return;
   throw std::invalid_argument("The design has " + std::to_string(count) + " " + what +
                               "; at most " + std::to_string(limit - 1) + " are supported.");

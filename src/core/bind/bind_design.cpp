@@ -14,8 +14,7 @@
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
 #include "design/design.hpp"
-#include "design/design_dense.hpp"
-#include "design/design_sparse.hpp"
+#include "design/make_design.hpp"
 #include "linalg/blas.hpp"
 
 namespace sparsvm {
@@ -24,8 +23,6 @@ namespace {
 
 using Features = Input<int32_t, 1>;
 using Samples = Input<int64_t, 1>;
-using Vector = Input<double, 1>;
-using Matrix = Input<double, 2>;
 
 template <typename Index>
 void check_range(const Index* values, int64_t count, int64_t limit, const char* what,
@@ -79,7 +76,7 @@ template <typename T, bool ColumnMajor, typename Order>
 std::unique_ptr<Design> make_dense(const Values<T, Order>& X, const std::optional<Samples>& rows) {
   const auto n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
   check_countable(d, "features");
-  return std::make_unique<DenseDesign<T, ColumnMajor>>(X.data(), n, d, take_rows(rows, n));
+  return dense_design(X.data(), ColumnMajor, n, d, take_rows(rows, n));
 }
 
 /// True if each major's indices strictly increase; throws where they would be read out of bounds.
@@ -134,7 +131,7 @@ std::unique_ptr<Design> make_sparse(const Input<T, 1>& data, const Input<int32_t
   }
   if (rows) check_countable(length(*rows), "samples");
   const Compressed<T> view{data.data(), indices.data(), indptr.data()};
-  return std::make_unique<SparseDesign<T>>(view, by_columns, n, d, take_rows(rows, n));
+  return sparse_design(view, by_columns, n, d, take_rows(rows, n));
 }
 
 const char* layout_name(const Design& X) {

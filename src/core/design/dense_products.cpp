@@ -9,6 +9,12 @@ namespace sparsvm {
 
 namespace {
 
+/// Weights or sums held at a time: with 96 kB they stay in the second-level cache, and rows are read
+/// in pieces long enough for the memory to stream.
+constexpr int64_t kPieceEntries = 12288;
+/// Columns whose sums of squares are held at a time, for the same reasons.
+constexpr int64_t kSquaresWidth = 8192;
+
 SPARSVM_INLINE void load_values(Simd& v, const double* from) { load(v, from); }
 SPARSVM_INLINE void load_values(Simd& v, const float* from) { load_widened(v, from); }
 
@@ -75,8 +81,7 @@ SPARSVM_INLINE void transpose_product(const DenseRows<T>& X, int64_t first, int6
   // Six rows at a time, so that the sums are read and written seldom, in pieces long enough for the
   // memory to stream, short enough for the sums to stay in cache.
   constexpr int R = 6;
-  constexpr int64_t entries = 12288;
-  const int64_t wide = std::min(last - first, std::max<int64_t>(512, entries / K));
+  const int64_t wide = std::min(last - first, std::max<int64_t>(512, kPieceEntries / K));
   const std::vector<int64_t> samples = with_share(Y, X.rows.n, K);
   const int64_t n = std::ssize(samples);
   std::vector<double> sums(static_cast<std::size_t>(wide * K));
@@ -189,8 +194,7 @@ template <bool Centred, typename T>
 SPARSVM_INLINE void add_row_product(const DenseRows<T>& X, int64_t first, int64_t last,
                                     const double* W, int64_t K, double* S) {
   // Weights that stay in cache, of rows in pieces long enough for the memory to stream.
-  constexpr int64_t entries = 12288;
-  const int64_t wide = std::min(last - first, std::max<int64_t>(512, entries / K));
+  const int64_t wide = std::min(last - first, std::max<int64_t>(512, kPieceEntries / K));
   std::vector<double> turned(static_cast<std::size_t>(wide * K));
   for (int64_t from = first; from < last; from += wide) {
     const int64_t columns = std::min(wide, last - from);
@@ -248,9 +252,8 @@ SPARSVM_INLINE void add_squares(const T* const* x, const double* c, int64_t colu
 template <bool Centred, typename T>
 SPARSVM_INLINE void squares(const DenseRows<T>& X, int64_t d, double* out) {
   constexpr int R = 4;
-  constexpr int64_t wide = 8192;
-  for (int64_t from = 0; from < d; from += wide) {
-    const int64_t columns = std::min(wide, d - from), n = X.rows.n;
+  for (int64_t from = 0; from < d; from += kSquaresWidth) {
+    const int64_t columns = std::min(kSquaresWidth, d - from), n = X.rows.n;
     const double* c = Centred ? X.center + from : nullptr;
     const T* x[R];
     std::fill(out + from, out + from + columns, 0.0);

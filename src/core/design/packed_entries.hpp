@@ -1,4 +1,4 @@
-// A matrix at rest of which many entries are zero, as those of dual points are.
+// A matrix held by its non-zeros, of which dual points have few.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ class PackedEntries {
       return;
     }
     entries_.reserve(count);
-    gaps_.reserve(count + size / far);
+    gaps_.reserve(count + size / kFar);
     // The place of an entry as its distance to the one before.
     std::size_t next = 0;
     for (std::size_t e = 0; e < size; ++e) {
       if (all[e] == 0.0) continue;
-      for (; e - next >= far; next += far) gaps_.push_back(far);
+      for (; e - next >= kFar; next += kFar) gaps_.push_back(kFar);
       gaps_.push_back(static_cast<std::uint16_t>(e - next));
       entries_.push_back(all[e]);
       next = e + 1;
@@ -46,12 +46,12 @@ class PackedEntries {
     const double* entry = entries_.data();
     for (const std::uint16_t gap : gaps_) {
       all += gap;
-      if (gap < far) *all++ = *entry++;
+      if (gap < kFar) *all++ = *entry++;
     }
   }
 
  private:
-  static constexpr std::uint16_t far = 65535;
+  static constexpr std::uint16_t kFar = 65535;  // the longest distance that an entry tells
   std::size_t size_ = 0;
   bool sparse_ = false;
   MmapVector<std::uint16_t> gaps_;

@@ -16,6 +16,8 @@
 
 namespace sparsvm {
 
+using std::int64_t;
+
 /// Pointers to the Fortran routines; every argument is passed by address.
 struct Blas {
   void (*dgemm)(char*, char*, int*, int*, int*, double*, double*, int*, double*, int*, double*,
@@ -148,12 +150,12 @@ inline void potrs_one(int n, const double* A, double* x) {
   trsv('L', 'T', 'N', n, A, n, x, 1);
 }
 
-inline double dot(std::int64_t n, const double* x, const double* y) {
+inline double dot(int64_t n, const double* x, const double* y) {
   double sum = 0.0;
-  for (std::int64_t i = 0; i < n; ++i) sum += x[i] * y[i];
+  for (int64_t i = 0; i < n; ++i) sum += x[i] * y[i];
   return sum;
 }
 
-inline double nrm2(std::int64_t n, const double* x) { return std::sqrt(dot(n, x, x)); }
+inline double nrm2(int64_t n, const double* x) { return std::sqrt(dot(n, x, x)); }
 
 }  // namespace sparsvm

@@ -1,4 +1,4 @@
-// The products of a few rows with each other.
+// Products of rows with each other, and Cholesky factors that can be interrupted.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@ struct NoPoll {
   void operator()() const {}
 };
 
-// The upper triangle of M = B B' (size x size, leading dimension ld), for B of size x columns with
-// the same leading dimension; some entries below the diagonal are overwritten too. By halves, as
-// products of so few rows take less time than their triangle alone. `poll` is called between parts
-// of large ones.
+/// The upper triangle of M = B B' (size x size, leading dimension ld), for B of size x columns with
+/// the same leading dimension; some entries below the diagonal are overwritten too. By halves, as
+/// products of so few rows take less time than their triangle alone. `poll` is called between parts
+/// of large ones.
 template <typename T, typename Poll = NoPoll>
 void gram_by_halves(int size, int columns, const T* B, T* M, int ld, const Poll& poll = {}) {
   constexpr int kWhole = 32, kMany = 160;
@@ -37,8 +37,8 @@ void gram_by_halves(int size, int columns, const T* B, T* M, int ld, const Poll&
   gram_by_halves(c, columns, B + a, right + a, ld);
 }
 
-// The lower triangle of M += A'B, where the product is symmetric (size x size, leading dimension ld),
-// for A and B of rows x size; some entries above the diagonal are changed too.
+/// The lower triangle of M += A'B, where the product is symmetric (size x size, leading dimension ld),
+/// for A and B of rows x size; some entries above the diagonal are changed too.
 inline void add_lower_product(int size, int rows, const double* A, const double* B, double* M,
                               int ld) {
   constexpr int kWhole = 32;
@@ -49,6 +49,30 @@ inline void add_lower_product(int size, int rows, const double* A, const double*
   gemm('T', 'N', c, a, rows, 1.0, A + skipped, rows, B, rows, 1.0, M + a, ld);
   add_lower_product(c, rows, A + skipped, B + skipped, M + static_cast<std::size_t>(a) * ld + a,
                     ld);
+}
+
+/// As potrf('L', ...), by panels, so that no more than about a tenth of a second goes by between two
+/// calls of poll with ten thousand rows. Entries above the diagonal are left alone.
+template <typename Poll>
+int polled_potrf(int size, double* A, int ld, const Poll& poll) {
+  constexpr int kPanel = 256;
+  if (size <= 4 * kPanel) return potrf('L', size, A, ld);
+  const auto at = [&](int r, int c) { return A + static_cast<std::size_t>(c) * ld + r; };
+  for (int first = 0; first < size; first += kPanel) {
+    const int width = std::min(kPanel, size - first), next = first + width;
+    if (const int info = potrf('L', width, at(first, first), ld); info != 0) return first + info;
+    if (next == size) break;
+    trsm('R', 'L', 'T', 'N', size - next, width, 1.0, at(first, first), ld, at(next, first), ld);
+    for (int c = next; c < size; c += kPanel) {
+      poll();
+      const int columns = std::min(kPanel, size - c), below = c + columns;
+      syrk('L', 'N', columns, width, -1.0, at(c, first), ld, 1.0, at(c, c), ld);
+      if (below == size) break;
+      gemm('N', 'T', size - below, columns, width, -1.0, at(below, first), ld, at(c, first), ld,
+           1.0, at(below, c), ld);
+    }
+  }
+  return 0;
 }
 
 }  // namespace sparsvm

@@ -13,6 +13,9 @@
 
 namespace sparsvm {
 
+using std::int32_t;
+using std::int64_t;
+
 /// use(0), ..., use(N − 1) written out, so that arrays they index need not lie in memory.
 template <int N, typename Use>
 SPARSVM_INLINE void repeat(Use use) {
@@ -25,17 +28,17 @@ SPARSVM_INLINE void repeat(Use use) {
 template <int P, int N>
 struct RowTile {
   static constexpr int vectors = P;
-  std::int64_t first, last;
+  int64_t first, last;
   Simd once;  // 1 where the last vector has entries that the others have not, 0 elsewhere
 
-  SPARSVM_INLINE RowTile(std::int64_t from, std::int64_t size)
+  SPARSVM_INLINE RowTile(int64_t from, int64_t size)
       : first(from), last(from + (N < 4 ? 0 : size - 4)) {
     // Read where it lies: made here, lane by lane, it would be waited for.
     static constexpr double lanes[] = {0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0};
     once = SPARSVM_LOAD(lanes + (N < 4 ? 7 - N : size - 4 * (P - 1) - 1));
   }
 
-  SPARSVM_INLINE std::int64_t at(int p) const { return p + 1 < P ? first + 4 * p : last; }
+  SPARSVM_INLINE int64_t at(int p) const { return p + 1 < P ? first + 4 * p : last; }
 
   SPARSVM_INLINE void load(const double* row, int p, Simd& v) const {
     if constexpr (N == 4) {
@@ -83,7 +86,7 @@ struct RowTile {
   }
 };
 
-inline constexpr std::int64_t most_in_tile = 32;
+inline constexpr int64_t kMostInTile = 32;
 
 /// The tiles of a row that is one.
 template <typename Tile>
@@ -97,12 +100,12 @@ struct OneTile {
 
 /// Those of a longer row, which differ by one entry at most.
 struct ManyTiles {
-  std::int64_t entries;
+  int64_t entries;
   template <typename Use>
   SPARSVM_INLINE void each(Use use) const {
-    const std::int64_t tiles = (entries + most_in_tile - 1) / most_in_tile;
-    for (std::int64_t t = 0, k = 0; t < tiles; ++t) {
-      const std::int64_t size = (entries - k) / (tiles - t);
+    const int64_t tiles = (entries + kMostInTile - 1) / kMostInTile;
+    for (int64_t t = 0, k = 0; t < tiles; ++t) {
+      const int64_t size = (entries - k) / (tiles - t);
       switch ((size + 3) / 4) {  // of 33 entries the first tile has 16
         case 4: use(RowTile<4, 4>(k, size)); break;
         case 5: use(RowTile<5, 4>(k, size)); break;
@@ -117,11 +120,11 @@ struct ManyTiles {
 
 /// use(tiles), once, with the tiles of rows of `entries` >= least.
 template <int least, typename Use>
-SPARSVM_INLINE void with_tiles(std::int64_t entries, Use use) {
+SPARSVM_INLINE void with_tiles(int64_t entries, Use use) {
   const auto one = [&]<int P, int N>() SPARSVM_INLINE_LAMBDA {
     use(OneTile<RowTile<P, N>>{RowTile<P, N>(0, entries)});
   };
-  if (entries > most_in_tile) return use(ManyTiles{entries});
+  if (entries > kMostInTile) return use(ManyTiles{entries});
   if constexpr (least <= 4) {
     switch (entries) {
       case 2: return one.template operator()<1, 2>();
@@ -143,10 +146,10 @@ SPARSVM_INLINE void with_tiles(std::int64_t entries, Use use) {
 
 /// v += factor · Σ_e x_e B[index_e], the rows of B being K long.
 template <typename Tile, typename T>
-SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const std::int32_t* index,
-                                    std::int64_t count, double factor, const double* B,
-                                    std::int64_t K, Simd (&v)[Tile::vectors]) {
-  for (std::int64_t e = 0; e < count; ++e) {
+SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const int32_t* index,
+                                    int64_t count, double factor, const double* B, int64_t K,
+                                    Simd (&v)[Tile::vectors]) {
+  for (int64_t e = 0; e < count; ++e) {
     const double value = factor * static_cast<double>(x[e]);
     const Simd scale = SPARSVM_SPREAD(value);
     const double* b = B + index[e] * K;
@@ -160,10 +163,10 @@ SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const std::int
 
 /// G[index_e − first] += x_e v for all entries, the rows of G being K long.
 template <typename Tile, typename T>
-SPARSVM_INLINE void add_row_transposed(const Tile& tile, const T* x, const std::int32_t* index,
-                                       std::int64_t count, const Simd (&v)[Tile::vectors],
-                                       std::int64_t K, double* G, std::int64_t first = 0) {
-  for (std::int64_t e = 0; e < count; ++e) {
+SPARSVM_INLINE void add_row_transposed(const Tile& tile, const T* x, const int32_t* index,
+                                       int64_t count, const Simd (&v)[Tile::vectors], int64_t K,
+                                       double* G, int64_t first = 0) {
+  for (int64_t e = 0; e < count; ++e) {
     const double value = static_cast<double>(x[e]);
     const Simd scale = SPARSVM_SPREAD(value);
     double* g = G + (index[e] - first) * K;

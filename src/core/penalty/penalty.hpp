@@ -10,6 +10,8 @@
 
 namespace sparsvm {
 
+using std::int32_t;
+
 using std::int64_t;
 
 /// The penalty as the caller states it, for all d features.

@@ -14,6 +14,8 @@
 
 namespace sparsvm {
 
+using std::int64_t;
+
 /// v clipped to [−bound, bound]; NaN stays NaN.
 inline double clipped(double v, double bound) {
   const double low = v < -bound ? -bound : v;
@@ -27,21 +29,21 @@ inline double soft(double v, double t) { return v - clipped(v, t); }
 inline double zero_of(double v) { return v == v ? 0.0 : v; }
 
 /// ‖v‖₂ without overflow or underflow of the squares.
-inline double norm2(const double* v, std::int64_t n) {
+inline double norm2(const double* v, int64_t n) {
   double sum = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) sum += v[k] * v[k];
+  for (int64_t k = 0; k < n; ++k) sum += v[k] * v[k];
   if (sum > 1e-280 && sum < 1e300) return std::sqrt(sum);
   double top = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) top = std::abs(v[k]) > top ? std::abs(v[k]) : top;
+  for (int64_t k = 0; k < n; ++k) top = std::abs(v[k]) > top ? std::abs(v[k]) : top;
   if (!(top > 0.0) || !(top < INFINITY)) return std::sqrt(sum);  // zeros, infinity or NaN
   sum = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) sum += (v[k] / top) * (v[k] / top);
+  for (int64_t k = 0; k < n; ++k) sum += (v[k] / top) * (v[k] / top);
   return top * std::sqrt(sum);
 }
 
-inline double norm1(const double* v, std::int64_t n) {
+inline double norm1(const double* v, int64_t n) {
   double sum = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) sum += std::abs(v[k]);
+  for (int64_t k = 0; k < n; ++k) sum += std::abs(v[k]);
   return sum;
 }
 
@@ -49,7 +51,7 @@ inline double norm1(const double* v, std::int64_t n) {
 ///
 /// Entries are taken relative to the largest, so that the sum is right to rounding of `mass`
 /// however large y is, and entries further down than `mass` are out at once.
-inline void project_simplex(const double* y, std::int64_t n, double mass, double* out,
+inline void project_simplex(const double* y, int64_t n, double mass, double* out,
                             ProxScratch& work) {
   if (n == 0) return;
   if (!(mass > 0.0)) {
@@ -57,28 +59,28 @@ inline void project_simplex(const double* y, std::int64_t n, double mass, double
     return;
   }
   double top = y[0];
-  for (std::int64_t k = 1; k < n; ++k) top = y[k] > top ? y[k] : top;
-  for (std::int64_t k = 0; k < n; ++k) out[k] = y[k] - top;
+  for (int64_t k = 1; k < n; ++k) top = y[k] > top ? y[k] : top;
+  for (int64_t k = 0; k < n; ++k) out[k] = y[k] - top;
   const double theta = threshold(out, nullptr, n, -mass, 0.0, -mass, work);
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     const double excess = out[k] - theta;
     out[k] = excess < 0.0 ? 0.0 : excess;
   }
 }
 
 /// Fill z = |v| − max|v| and return max|v|.
-inline double depths(const double* v, std::int64_t n, double* z) {
+inline double depths(const double* v, int64_t n, double* z) {
   double top = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     z[k] = std::abs(v[k]);
     top = z[k] > top ? z[k] : top;
   }
-  for (std::int64_t k = 0; k < n; ++k) z[k] -= top;
+  for (int64_t k = 0; k < n; ++k) z[k] -= top;
   return top;
 }
 
 /// Projection on the ball {‖u‖₁ <= radius}.
-inline void project_l1_ball(const double* v, std::int64_t n, double radius, double* out,
+inline void project_l1_ball(const double* v, int64_t n, double radius, double* out,
                             ProxScratch& work) {
   if (!(radius > 0.0)) {
     std::fill(out, out + n, 0.0);
@@ -91,24 +93,23 @@ inline void project_l1_ball(const double* v, std::int64_t n, double radius, doub
   double* z = work.values();
   depths(v, n, z);
   const double theta = threshold(z, nullptr, n, -radius, 0.0, -radius, work);
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     const double excess = z[k] - theta;
     out[k] = excess <= 0.0 ? 0.0 : std::copysign(excess, v[k]);
   }
 }
 
 /// prox of t·‖·‖₂: shrink the length by t.
-inline void prox_group_l2(const double* v, std::int64_t n, double t, double* out) {
+inline void prox_group_l2(const double* v, int64_t n, double t, double* out) {
   const double length = norm2(v, n);
   // No branch: whether a group vanishes is hard to predict. Adding 0 turns −0 into +0.
   const double factor = length > t ? (length - t) / length : 0.0;
-  for (std::int64_t k = 0; k < n; ++k) out[k] = factor * v[k] + 0.0;
+  for (int64_t k = 0; k < n; ++k) out[k] = factor * v[k] + 0.0;
 }
 
 /// prox of t·‖·‖_∞: by Moreau v − P_{‖·‖₁ <= t}(v), which clips the magnitudes at the level T
 /// with Σ_k (|v_k| − T)₊ = t.
-inline void prox_group_linf(const double* v, std::int64_t n, double t, double* out,
-                            ProxScratch& work) {
+inline void prox_group_linf(const double* v, int64_t n, double t, double* out, ProxScratch& work) {
   if (norm1(v, n) <= t) {
     std::fill(out, out + n, 0.0);
     return;
@@ -117,7 +118,7 @@ inline void prox_group_linf(const double* v, std::int64_t n, double t, double* o
   const double top = depths(v, n, z);
   const double level = std::max(0.0, top + threshold(z, nullptr, n, -t, 0.0, -t, work));
   // Adding 0 turns −0 into +0.
-  for (std::int64_t k = 0; k < n; ++k) out[k] = clipped(v[k], level) + 0.0;
+  for (int64_t k = 0; k < n; ++k) out[k] = clipped(v[k], level) + 0.0;
 }
 
 /// prox of t·‖ω∘·‖₂ with differing ω >= 0; entries of ω = 0 stay.
@@ -127,10 +128,10 @@ inline void prox_group_linf(const double* v, std::int64_t n, double t, double* o
 /// exponent −2), so Newton's method for φ^(−1/2) = 1 rises to the root from any point left of it,
 /// such as the largest root that a single term would have. v and ω are taken relative to their
 /// largest entries: the prox is homogeneous.
-inline void prox_group_l2_weighted(const double* v, const double* omega, std::int64_t n, double t,
+inline void prox_group_l2_weighted(const double* v, const double* omega, int64_t n, double t,
                                    double* out) {
   double top = 0.0, heavy = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     if (omega[k] > 0.0) top = std::abs(v[k]) > top ? std::abs(v[k]) : top;
     heavy = omega[k] > heavy ? omega[k] : heavy;
   }
@@ -140,14 +141,14 @@ inline void prox_group_l2_weighted(const double* v, const double* omega, std::in
     return;
   }
   double length = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     const double o = omega[k] / heavy;
     const double alone = o * (std::abs(v[k]) / top - step * o);
     length = alone > length ? alone : length;
   }
   for (int pass = 0; pass < 100; ++pass) {
     double phi = 0.0, slope = 0.0;
-    for (std::int64_t k = 0; k < n; ++k) {
+    for (int64_t k = 0; k < n; ++k) {
       const double o = omega[k] / heavy;
       if (!(o > 0.0)) continue;
       const double below = length + step * o * o;
@@ -160,7 +161,7 @@ inline void prox_group_l2_weighted(const double* v, const double* omega, std::in
     if (!(next > length)) break;
     length = next;
   }
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     const double o = omega[k] / heavy;
     if (!(o > 0.0)) {
       out[k] = v[k];
@@ -174,10 +175,10 @@ inline void prox_group_l2_weighted(const double* v, const double* omega, std::in
 ///
 /// |w_j| = min(|v_j|, T/ω_j) where T is the root of Σ (ω_j|v_j| − T)₊/ω_j² = t, a threshold with
 /// weights 1/ω², or 0 where Σ|v_j|/ω_j <= t. ω is taken relative to its largest entry.
-inline void prox_group_linf_weighted(const double* v, const double* omega, std::int64_t n, double t,
+inline void prox_group_linf_weighted(const double* v, const double* omega, int64_t n, double t,
                                      double* out, ProxScratch& work) {
   double heavy = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) heavy = omega[k] > heavy ? omega[k] : heavy;
+  for (int64_t k = 0; k < n; ++k) heavy = omega[k] > heavy ? omega[k] : heavy;
   if (!(heavy > 0.0) || !(t > 0.0)) {
     std::copy(v, v + n, out);
     return;
@@ -186,7 +187,7 @@ inline void prox_group_linf_weighted(const double* v, const double* omega, std::
   double* z = work.values();
   double* cost = work.costs();
   double total = 0.0, top = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     const double o = omega[k] / heavy;
     z[k] = o * std::abs(v[k]);
     cost[k] = o > 0.0 ? 1.0 / std::max(o * o, 1e-300) : 0.0;
@@ -195,10 +196,10 @@ inline void prox_group_linf_weighted(const double* v, const double* omega, std::
   }
   double level = 0.0;
   if (!(total <= step)) {
-    for (std::int64_t k = 0; k < n; ++k) z[k] -= top;
+    for (int64_t k = 0; k < n; ++k) z[k] -= top;
     level = top + threshold(z, cost, n, -step, 0.0, -top, work);
   }
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     const double o = omega[k] / heavy;
     if (!(o > 0.0)) {
       out[k] = v[k];
@@ -209,33 +210,33 @@ inline void prox_group_linf_weighted(const double* v, const double* omega, std::
 }
 
 /// prox of mass·max_k(y_k + r_k), the multiclass hinge: y − P_simplex(y + r) (000 Prop. 3.1).
-inline void prox_hinge(const double* y, const double* r, std::int64_t n, double mass, double* out,
+inline void prox_hinge(const double* y, const double* r, int64_t n, double mass, double* out,
                        ProxScratch& work) {
   double* shifted = work.values();
-  for (std::int64_t k = 0; k < n; ++k) shifted[k] = y[k] + r[k];
+  for (int64_t k = 0; k < n; ++k) shifted[k] = y[k] + r[k];
   project_simplex(shifted, n, mass, shifted, work);
-  for (std::int64_t k = 0; k < n; ++k) out[k] = y[k] - shifted[k];
+  for (int64_t k = 0; k < n; ++k) out[k] = y[k] - shifted[k];
 }
 
 /// Projection of (y, zeta) on the epigraph {(p, θ): max_k(p_k + r_k) <= θ} (000 Prop. 3.3).
 ///
 /// p = min(y, θ − r), where θ is the root of Σ_k (y_k + r_k − θ)₊ + ζ − θ = 0; the root is found
 /// without the sorting of the proposition. Returns θ.
-inline double project_epigraph(const double* y, const double* r, std::int64_t n, double zeta,
+inline double project_epigraph(const double* y, const double* r, int64_t n, double zeta,
                                double* out, ProxScratch& work) {
   double* z = work.values();
   double top = -INFINITY;
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     z[k] = y[k] + r[k];
     top = z[k] > top ? z[k] : top;
   }
   double theta = zeta;
   if (top > zeta) {
-    for (std::int64_t k = 0; k < n; ++k) z[k] -= top;
+    for (int64_t k = 0; k < n; ++k) z[k] -= top;
     const double gap = zeta - top;
     theta = top + threshold(z, nullptr, n, gap, 1.0, gap, work);
   }
-  for (std::int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n; ++k) {
     const double bound = theta - r[k];
     out[k] = bound < y[k] ? bound : y[k];
   }

@@ -11,8 +11,8 @@ namespace {
 
 /// The sums of rows that fill no vector, four of them side by side.
 template <int K>
-SPARSVM_INLINE void sum_short_rows(const double* V, std::int64_t count, double* sums) {
-  for (std::int64_t j = 0; j < count; j += 4) {
+SPARSVM_INLINE void sum_short_rows(const double* V, int64_t count, double* sums) {
+  for (int64_t j = 0; j < count; j += 4) {
     const int rows = count - j < 4 ? static_cast<int>(count - j) : 4;
     double lanes[K][4] = {}, four[4];
     for (int l = 0; l < rows; ++l) {
@@ -30,8 +30,7 @@ SPARSVM_INLINE void sum_short_rows(const double* V, std::int64_t count, double* 
 
 }  // namespace
 
-SPARSVM_DISPATCH void sum_row_squares(const double* V, std::int64_t count, std::int64_t K,
-                                      double* sums) {
+SPARSVM_DISPATCH void sum_row_squares(const double* V, int64_t count, int64_t K, double* sums) {
   if (K == 0) {
     std::fill_n(sums, count, 0.0);
     return;
@@ -40,7 +39,7 @@ SPARSVM_DISPATCH void sum_row_squares(const double* V, std::int64_t count, std::
   if (K == 2) return sum_short_rows<2>(V, count, sums);
   if (K == 3) return sum_short_rows<3>(V, count, sums);
   with_tiles<2>(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
-    for (std::int64_t j = 0; j < count; ++j) {
+    for (int64_t j = 0; j < count; ++j) {
       Simd sum = {};
       tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
         constexpr int P = std::decay_t<decltype(tile)>::vectors;

@@ -5,7 +5,9 @@
 
 namespace sparsvm {
 
+using std::int64_t;
+
 /// sums[j] = Σ_k V_jk² for `count` rows of K entries, added up four at a time.
-void sum_row_squares(const double* V, std::int64_t count, std::int64_t K, double* sums);
+void sum_row_squares(const double* V, int64_t count, int64_t K, double* sums);
 
 }  // namespace sparsvm

@@ -43,25 +43,25 @@ SPARSVM_INLINE void simplex_roots(const double* z, int64_t stride, int64_t entri
 }  // namespace
 
 SimplexBatch::SimplexBatch(int64_t entries) : entries_(entries) {
-  if (entries <= longest) block_.resize(static_cast<std::size_t>(entries * lanes));
+  if (entries <= kLongest) block_.resize(static_cast<std::size_t>(entries * kLanes));
 }
 
 SPARSVM_DISPATCH void SimplexBatch::project() {
-  double *block = block_.data(), top[lanes], theta[lanes];
+  double *block = block_.data(), top[kLanes], theta[kLanes];
   if (entries_ == 0) return;
-  for (int l = 0; l < lanes; ++l) top[l] = block[l];
-  for (int64_t e = lanes; e < entries_ * lanes; e += lanes) {
-    for (int l = 0; l < lanes; ++l) top[l] = block[e + l] > top[l] ? block[e + l] : top[l];
+  for (int l = 0; l < kLanes; ++l) top[l] = block[l];
+  for (int64_t e = kLanes; e < entries_ * kLanes; e += kLanes) {
+    for (int l = 0; l < kLanes; ++l) top[l] = block[e + l] > top[l] ? block[e + l] : top[l];
   }
-  for (int64_t e = 0; e < entries_ * lanes; e += lanes) {
-    for (int l = 0; l < lanes; ++l) block[e + l] -= top[l];
+  for (int64_t e = 0; e < entries_ * kLanes; e += kLanes) {
+    for (int l = 0; l < kLanes; ++l) block[e + l] -= top[l];
   }
-  for (int l = 0; l < lanes; ++l) theta[l] = -mass_[l];
-  for (int l = 0; l < lanes; l += 8) {
-    simplex_roots<2>(block + l, lanes, entries_, mass_ + l, theta + l);
+  for (int l = 0; l < kLanes; ++l) theta[l] = -mass_[l];
+  for (int l = 0; l < kLanes; l += 8) {
+    simplex_roots<2>(block + l, kLanes, entries_, mass_ + l, theta + l);
   }
-  for (int64_t e = 0; e < entries_ * lanes; e += lanes) {
-    for (int l = 0; l < lanes; ++l) {
+  for (int64_t e = 0; e < entries_ * kLanes; e += kLanes) {
+    for (int l = 0; l < kLanes; ++l) {
       const double excess = block[e + l] - theta[l];
       block[e + l] = excess < 0.0 ? 0.0 : excess;
     }
@@ -70,19 +70,19 @@ SPARSVM_DISPATCH void SimplexBatch::project() {
 
 void project_simplex_rows(const double* Y, const double* mass, int64_t n, int64_t entries,
                           double* out) {
-  constexpr int lanes = SimplexBatch::lanes;
+  constexpr int kLanes = SimplexBatch::kLanes;
   SimplexBatch batch(entries);
   ProxScratch work;
   work.reserve(entries);
   int64_t i = 0;
-  for (; entries <= SimplexBatch::longest && i + lanes <= n; i += lanes) {
-    std::copy(mass + i, mass + i + lanes, batch.mass());
-    for (int64_t e = 0; e < lanes * entries; ++e) {
-      batch.block()[e % entries * lanes + e / entries] = Y[i * entries + e];
+  for (; entries <= SimplexBatch::kLongest && i + kLanes <= n; i += kLanes) {
+    std::copy(mass + i, mass + i + kLanes, batch.mass());
+    for (int64_t e = 0; e < kLanes * entries; ++e) {
+      batch.block()[e % entries * kLanes + e / entries] = Y[i * entries + e];
     }
     batch.project();
-    for (int64_t e = 0; e < lanes * entries; ++e) {
-      out[i * entries + e] = batch.block()[e % entries * lanes + e / entries];
+    for (int64_t e = 0; e < kLanes * entries; ++e) {
+      out[i * entries + e] = batch.block()[e % entries * kLanes + e / entries];
     }
   }
   for (; i < n; ++i) project_simplex(Y + i * entries, entries, mass[i], out + i * entries, work);

@@ -8,16 +8,16 @@ namespace sparsvm {
 
 using std::int64_t;
 
-/// Thirty-two rows side by side: entry k of row l is at block()[k * lanes + l].
+/// Thirty-two rows side by side: entry k of row l is at block()[k * kLanes + l].
 ///
 /// Row by row, the root of a simplex is a chain of additions and unpredictable branches; side by side
 /// it is the same few rounds of comparisons for all rows, which vectorise.
 class SimplexBatch {
  public:
-  static constexpr int lanes = 32;
+  static constexpr int kLanes = 32;
   /// Longer rows are projected one by one, where few entries stay above zero: that takes 6 ns an entry
   /// of 200, against 8 here, but 20 where most stay.
-  static constexpr int64_t longest = 256;
+  static constexpr int64_t kLongest = 256;
 
   explicit SimplexBatch(int64_t entries);
 
@@ -31,7 +31,7 @@ class SimplexBatch {
  private:
   int64_t entries_;
   std::vector<double> block_;
-  double mass_[lanes] = {};
+  double mass_[kLanes] = {};
 };
 
 /// Every row of Y (n x entries) on the simplex of its own mass; out may be Y.

@@ -7,11 +7,13 @@
 
 namespace sparsvm {
 
+using std::int64_t;
+
 /// Scratch memory of the proximal kernels; it only grows, so a loop that reserves first never
 /// allocates.
 class ProxScratch {
  public:
-  void reserve(std::int64_t n) {
+  void reserve(int64_t n) {
     if (n <= size_) return;
     memory_.resize(static_cast<std::size_t>(4 * n));
     size_ = n;
@@ -23,7 +25,7 @@ class ProxScratch {
   double* weights() { return memory_.data() + 3 * size_; }
 
  private:
-  std::int64_t size_ = 0;
+  int64_t size_ = 0;
   std::vector<double> memory_;
 };
 
@@ -35,13 +37,13 @@ namespace detail {
 /// {z > theta} shrinks. Asking for a strictly smaller set in every pass makes it end after at most
 /// n + 1 passes whatever the rounding, and also where there is no root or an entry is NaN.
 template <bool weighted>
-double newton_root(const double* z, const double* c, std::int64_t n, double base, double slope,
+double newton_root(const double* z, const double* c, int64_t n, double base, double slope,
                    double start) {
   double theta = start;
-  for (std::int64_t last = n + 1;;) {
+  for (int64_t last = n + 1;;) {
     double sum = base, rate = slope;
-    std::int64_t count = 0;
-    for (std::int64_t k = 0; k < n; ++k) {
+    int64_t count = 0;
+    for (int64_t k = 0; k < n; ++k) {
       // Selections instead of branches, which would be mispredicted half of the time.
       const bool above = z[k] > theta;
       const double weight = weighted ? c[k] : 1.0;
@@ -60,12 +62,12 @@ double newton_root(const double* z, const double* c, std::int64_t n, double base
 /// Only entries above `low` are looked at, which drops NaN. Each round splits the candidates in
 /// three around a random one; the sign of the function there says which side to keep.
 template <bool weighted>
-double pivot_root(const double* z, const double* c, std::int64_t n, double base, double slope,
+double pivot_root(const double* z, const double* c, int64_t n, double base, double slope,
                   double low, ProxScratch& work) {
   double* v = work.knots();
   double* w = work.weights();
-  std::int64_t first = 0, end = 0;
-  for (std::int64_t k = 0; k < n; ++k) {
+  int64_t first = 0, end = 0;
+  for (int64_t k = 0; k < n; ++k) {
     if (z[k] > low) {
       v[end] = z[k];
       if constexpr (weighted) w[end] = c[k];
@@ -77,10 +79,10 @@ double pivot_root(const double* z, const double* c, std::int64_t n, double base,
   while (first < end) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
     const double pivot =
-        v[first + static_cast<std::int64_t>(state % static_cast<std::uint64_t>(end - first))];
+        v[first + static_cast<int64_t>(state % static_cast<std::uint64_t>(end - first))];
     double sum_above = 0.0, rate_above = 0.0, rate_equal = 0.0;
-    std::int64_t above = first, below = end;  // [first, above) > pivot, [below, end) < pivot
-    for (std::int64_t k = first; k < below;) {
+    int64_t above = first, below = end;  // [first, above) > pivot, [below, end) < pivot
+    for (int64_t k = first; k < below;) {
       const double weight = weighted ? w[k] : 1.0;
       if (v[k] > pivot) {
         sum_above += weight * v[k];
@@ -116,14 +118,14 @@ double pivot_root(const double* z, const double* c, std::int64_t n, double base,
 /// `low` must not lie right of the root. Up to 64 entries the few passes of Newton's method beat
 /// the moving of data; beyond, quickselect finds the root in expected linear time and one Newton
 /// pass in index order removes the rounding of its partial sums.
-inline double threshold(const double* z, const double* c, std::int64_t n, double base, double slope,
+inline double threshold(const double* z, const double* c, int64_t n, double base, double slope,
                         double low, ProxScratch& work) {
-  constexpr std::int64_t few = 64;
+  constexpr int64_t kFew = 64;
   if (c) {
-    if (n > few) low = detail::pivot_root<true>(z, c, n, base, slope, low, work);
+    if (n > kFew) low = detail::pivot_root<true>(z, c, n, base, slope, low, work);
     return detail::newton_root<true>(z, c, n, base, slope, low);
   }
-  if (n > few) low = detail::pivot_root<false>(z, c, n, base, slope, low, work);
+  if (n > kFew) low = detail::pivot_root<false>(z, c, n, base, slope, low, work);
   return detail::newton_root<false>(z, c, n, base, slope, low);
 }
 

@@ -11,6 +11,8 @@
 
 namespace sparsvm {
 
+using std::int64_t;
+
 namespace nb = nanobind;
 
 /// Copy a vector into a fresh NumPy array; needs the GIL.
@@ -35,7 +37,7 @@ class Monitor {
 
   /// Append to the history; call back the first time and then at most five times a second, so that
   /// a printing callback never sets the pace of the loop.
-  void record(std::int64_t iteration, double objective, double gap, std::int64_t nonzeros) {
+  void record(int64_t iteration, double objective, double gap, int64_t nonzeros) {
     const auto now = Clock::now();
     const double elapsed = std::chrono::duration<double>(now - start_).count();
     iterations.push_back(iteration);
@@ -71,9 +73,9 @@ class Monitor {
     return out;
   }
 
-  std::vector<std::int64_t> iterations;
+  std::vector<int64_t> iterations;
   std::vector<double> times, objectives, gaps;
-  std::vector<std::int64_t> nonzero_counts;
+  std::vector<int64_t> nonzero_counts;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -5,6 +5,8 @@
 
 namespace sparsvm {
 
+using std::int64_t;
+
 /// Marsaglia's xorshift with 64 bits.
 class RandomBits {
  public:
@@ -12,9 +14,9 @@ class RandomBits {
     for (int round = 0; round < 8; ++round) next();
   }
   /// A number in 0 ... count − 1.
-  std::int64_t below(std::int64_t count) {
-    return static_cast<std::int64_t>(static_cast<double>(next() >> 11) * 0x1p-53 *
-                                     static_cast<double>(count));
+  int64_t below(int64_t count) {
+    return static_cast<int64_t>(static_cast<double>(next() >> 11) * 0x1p-53 *
+                                static_cast<double>(count));
   }
 
  private:

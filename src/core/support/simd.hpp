@@ -13,10 +13,12 @@
 
 namespace sparsvm {
 
+using std::int64_t;
+
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(SPARSVM_PLAIN_SIMD)
 
 using Simd = double __attribute__((vector_size(32)));
-using SimdBits = std::int64_t __attribute__((vector_size(32)));
+using SimdBits = int64_t __attribute__((vector_size(32)));
 using SimdF = float __attribute__((vector_size(32)));
 // In memory they may lie anywhere.
 using UnalignedSimd = double __attribute__((vector_size(32), aligned(8), may_alias));

@@ -25,7 +25,6 @@
 #include "linalg/blas.hpp"
 #include "linalg/column_products.hpp"
 #include "linalg/gram.hpp"
-#include "linalg/polled_factor.hpp"
 #include "linalg/spd_inverse.hpp"
 #include "penalty/cone_blocks.hpp"
 #include "solvers/interior_point/class_coupling.hpp"

@@ -42,10 +42,10 @@ class AugmentedHinge {
   /// Y (n x K) gets the maximisers.
   SizedSum evaluate(const double* S, const double* center, double gain, double* Y) {
     const int64_t K = t_.classes;
-    constexpr int lanes = SimplexBatch::lanes;
+    constexpr int lanes = SimplexBatch::kLanes;
     SizedSum total;
     int64_t i = 0;
-    if (K <= SimplexBatch::longest) {
+    if (K <= SimplexBatch::kLongest) {
       double* block = batch_.block();
       for (; i + lanes <= t_.n(); i += lanes) {
         for (int l = 0; l < lanes; ++l) {

@@ -6,8 +6,6 @@
 // 4 MB is gathered once and kept, because there the gathering would double the time of a product
 // (38 x 7129 gene expressions among them: 0.10 ms instead of 0.24), or multiplied where it lies if it
 // is all doubles in their own order.
-#pragma once
-
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -16,9 +14,12 @@
 
 #include "design/dense_products.hpp"
 #include "design/design.hpp"
+#include "design/make_design.hpp"
 #include "linalg/blas.hpp"
 
 namespace sparsvm {
+
+namespace {
 
 /// ColumnMajor: element (r, j) is at values[j * stored_rows + r], otherwise at values[r * d + j].
 template <typename T, bool ColumnMajor>
@@ -318,7 +319,7 @@ class DenseDesign final : public Design {
     return {values_, d(), row_map(), center_.empty() ? nullptr : center_.data()};
   }
 
-  bool kept_whole() const { return d() == 0 || n() <= kept_limit / d(); }
+  bool kept_whole() const { return d() == 0 || n() <= kKeptLimit / d(); }
 
   /// A few outputs are bound by memory: rows are read where they lie, unless all are in cache.
   bool read_in_place(int64_t K) const { return !ColumnMajor && K <= kFewOutputs && !kept_whole(); }
@@ -412,12 +413,32 @@ class DenseDesign final : public Design {
     }
   }
 
-  static constexpr int64_t kept_limit = int64_t{1} << 19;
+  static constexpr int64_t kKeptLimit = int64_t{1} << 19;  // entries: 4 MB
 
   const T* values_;
   int64_t stored_rows_;
   std::vector<double> center_;
   mutable Lazy<Workspace> kept_;
 };
+
+template <typename T>
+std::unique_ptr<Design> make(const T* values, bool column_major, int64_t stored_rows, int64_t d,
+                             RowIndex rows) {
+  if (column_major)
+    return std::make_unique<DenseDesign<T, true>>(values, stored_rows, d, std::move(rows));
+  return std::make_unique<DenseDesign<T, false>>(values, stored_rows, d, std::move(rows));
+}
+
+}  // namespace
+
+std::unique_ptr<Design> dense_design(const float* values, bool column_major, int64_t stored_rows,
+                                     int64_t d, RowIndex rows) {
+  return make<float>(values, column_major, stored_rows, d, std::move(rows));
+}
+
+std::unique_ptr<Design> dense_design(const double* values, bool column_major, int64_t stored_rows,
+                                     int64_t d, RowIndex rows) {
+  return make<double>(values, column_major, stored_rows, d, std::move(rows));
+}
 
 }  // namespace sparsvm

@@ -8,8 +8,6 @@
 //     in canonical order. Products use the columns, or the rows where only these are there, so that
 //     a solver that goes by rows has no columns; statistics of columns need neither;
 //   CSC: by rows, for the methods restricted to samples.
-#pragma once
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,9 +16,12 @@
 #include <vector>
 
 #include "design/design.hpp"
+#include "design/make_design.hpp"
 #include "design/sparse_products.hpp"
 
 namespace sparsvm {
+
+namespace {
 
 template <typename T>
 struct CompressedCopy {
@@ -419,5 +420,17 @@ class SparseDesign final : public Design {
   int64_t stored_rows_;
   mutable Lazy<CompressedCopy<T>> column_copy_, row_copy_;
 };
+
+}  // namespace
+
+std::unique_ptr<Design> sparse_design(const Compressed<float>& given, bool by_columns,
+                                      int64_t stored_rows, int64_t d, RowIndex rows) {
+  return std::make_unique<SparseDesign<float>>(given, by_columns, stored_rows, d, std::move(rows));
+}
+
+std::unique_ptr<Design> sparse_design(const Compressed<double>& given, bool by_columns,
+                                      int64_t stored_rows, int64_t d, RowIndex rows) {
+  return std::make_unique<SparseDesign<double>>(given, by_columns, stored_rows, d, std::move(rows));
+}
 
 }  // namespace sparsvm
