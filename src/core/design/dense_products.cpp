@@ -271,32 +271,34 @@ SPARSVM_INLINE void squares(const DenseRows<T>& X, int64_t d, double* out) {
 
 }  // namespace
 
-SPARSVM_DISPATCH void transposed_product(const DenseRows<float>& X, int64_t first, int64_t last,
-                                         const double* Y, int64_t K, bool add, double* G) {
+SPARSVM_DISPATCH_AVX512 void transposed_product(const DenseRows<float>& X, int64_t first,
+                                                int64_t last, const double* Y, int64_t K, bool add,
+                                                double* G) {
   product(X, first, last, Y, K, add, G);
 }
 
-SPARSVM_DISPATCH void transposed_product(const DenseRows<double>& X, int64_t first, int64_t last,
-                                         const double* Y, int64_t K, bool add, double* G) {
+SPARSVM_DISPATCH_AVX512 void transposed_product(const DenseRows<double>& X, int64_t first,
+                                                int64_t last, const double* Y, int64_t K, bool add,
+                                                double* G) {
   product(X, first, last, Y, K, add, G);
 }
 
-SPARSVM_DISPATCH void row_product(const DenseRows<float>& X, int64_t first, int64_t last,
-                                  const double* W, int64_t K, bool add, double* S) {
+SPARSVM_DISPATCH_AVX512 void row_product(const DenseRows<float>& X, int64_t first, int64_t last,
+                                         const double* W, int64_t K, bool add, double* S) {
   scores_of(X, first, last, W, K, add, S);
 }
 
-SPARSVM_DISPATCH void row_product(const DenseRows<double>& X, int64_t first, int64_t last,
-                                  const double* W, int64_t K, bool add, double* S) {
+SPARSVM_DISPATCH_AVX512 void row_product(const DenseRows<double>& X, int64_t first, int64_t last,
+                                         const double* W, int64_t K, bool add, double* S) {
   scores_of(X, first, last, W, K, add, S);
 }
 
-SPARSVM_DISPATCH void column_squares(const DenseRows<float>& X, int64_t d, double* out) {
+SPARSVM_DISPATCH_AVX512 void column_squares(const DenseRows<float>& X, int64_t d, double* out) {
   if (X.center) return squares<true>(X, d, out);
   squares<false>(X, d, out);
 }
 
-SPARSVM_DISPATCH void column_squares(const DenseRows<double>& X, int64_t d, double* out) {
+SPARSVM_DISPATCH_AVX512 void column_squares(const DenseRows<double>& X, int64_t d, double* out) {
   if (X.center) return squares<true>(X, d, out);
   squares<false>(X, d, out);
 }
