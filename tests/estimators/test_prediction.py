@@ -1,10 +1,13 @@
 """Predictions of a few samples, which read little of the model, are those of many."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_iris
 
-from sparsvm import SparseSVC
+from sparsvm import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC, SparseSVCCV
 from sparsvm.estimators import linear
 
 
@@ -50,3 +53,34 @@ def test_edits_of_the_coefficients_count_at_once_and_bad_ones_are_refused():
     for samples in (one, one.toarray()):
         with pytest.raises(ValueError, match="coef_ contains NaN"):
             model.predict(samples)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_sparsified_model_is_pickled_in_twice_its_weights_and_indices(loss):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((3000, 20000), density=0.002, rng=rng, format="csr")
+    model = SparseSVC(loss, alpha=2e-4, tol=0.1).fit(X, np.arange(3000) % 10)
+    dense = len(pickle.dumps(model))
+    before = model.decision_function(X[:5])
+    model.sparsify()
+    weights = model.coef_
+    assert weights.nnz > 3000
+    least = weights.data.nbytes + weights.indices.nbytes
+    packed = pickle.dumps(model)
+    assert len(packed) <= 2 * least < dense
+    again = pickle.loads(packed)
+    np.testing.assert_allclose(again.decision_function(X[:5]), before, rtol=1e-12)
+    assert again.dual_gap_ == again.result_.relative_gap <= 0.1
+    assert not hasattr(again, "dual_")
+
+
+@pytest.mark.parametrize("kind", [SparseSVC, ConstrainedSparseSVC, MaxMarginSVC, SparseSVCCV])
+def test_sparsify_and_densify_keep_the_model_and_one_array_of_weights(kind):
+    X, y = load_iris(return_X_y=True)
+    model = kind().fit(X, y)
+    before = model.predict(X)
+    for change in (model.sparsify, model.densify):
+        assert change() is model
+        assert model.result_.coef is model.coef_
+        np.testing.assert_array_equal(model.predict(X), before)
+    assert kind().fit(X, y).set_params().sparsify().fit(X, y).coef_.shape == (3, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from sparsvm.data.inputs import read_samples
 from sparsvm.numerics.columns import columns_in_use
 from sparsvm.numerics.rows import row_blocks
 from sparsvm.numerics.sparse_format import checked_coefficients, dense_coefficients
+from sparsvm.problem.solution import History
 
 # Scores at a time of sparse samples: half a megabyte.
 BLOCK = 2**16
@@ -38,6 +40,7 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
 
     coef_: Any
     intercept_: Any
+    result_: Any
     classes_: Array
     n_features_in_: int
 
@@ -106,7 +109,12 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         return prior if prior is not None and len(prior) == len(self.classes_) else None
 
     def sparsify(self: Self) -> Self:
-        """Store ``coef_`` as a scipy CSR matrix, which a model of few features fits into less.
+        """Store ``coef_`` as a scipy CSR matrix, and drop what only tells how it was found.
+
+        A model of few features then takes little more than its weights, also when it is pickled:
+        the dual variables and the history of ``result_`` are as large as the training data's
+        labels times classes, and go. The certificate (``dual_gap_`` and the values in
+        ``result_``) stays.
 
         Returns
         -------
@@ -115,6 +123,8 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         self.coef_ = sp.csr_matrix(checked_coefficients(self.coef_))
+        self._keep_in_result(dual=None, history=History.empty())
+        self.__dict__.pop("_row_shares", None)
         return self
 
     def densify(self: Self) -> Self:
@@ -127,7 +137,17 @@ class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         self.coef_ = dense_coefficients(self.coef_)
+        self._keep_in_result()
         return self
+
+    def _keep_in_result(self, **values: Any) -> None:
+        """Let ``result_`` share ``coef_``, so that there is one array, and replace other fields."""
+        result = vars(self).get("result_")
+        if result is None:
+            return
+        known = {field.name for field in fields(result)}
+        values = {name: value for name, value in values.items() if name in known}
+        self.result_ = replace(result, coef=self.coef_, **values)
 
     def _few_scores(self, X: Any) -> Array:
         """Return the scores of a few samples, without reading all of ``coef_``.
