@@ -39,7 +39,7 @@ def uneven_classes():
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("kind", cases.PENALTIES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2))])
 def test_it_finds_the_optimum_of_the_interior_point(seed, kind, options):
     problem = cases.grid_problem(seed, kind, options)
     solution = solve(problem)

@@ -59,8 +59,16 @@ def fit(kind, **options):
 
 
 @pytest.mark.parametrize(("kind", "name"), OPTIONS)
-@pytest.mark.parametrize("value", ["x", [1], np.array([1, 2]), {}, 1j, np.nan, -1, -(10**30)])
+@pytest.mark.parametrize("value", ["x", np.array([1, 2]), -1])
 def test_bad_options_are_refused(kind, name, value):
+    with pytest.raises(ValueError, match=rf"{name} must .*, but "):
+        fit(kind, **{name: value})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "name"), OPTIONS)
+@pytest.mark.parametrize("value", [[1], {}, 1j, np.nan, -(10**30)])
+def test_other_bad_options_are_refused(kind, name, value):
     with pytest.raises(ValueError, match=rf"{name} must .*, but "):
         fit(kind, **{name: value})
 
@@ -74,7 +82,7 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(("kind", "name"), LIMITS)
-@pytest.mark.parametrize("value", [2**31, 2**63, 10**30])
+@pytest.mark.parametrize("value", [2**31, 10**30])
 def test_counts_beyond_native_integers_are_limits_never_reached(kind, name, value):
     fit(kind, **{name: value})
 
