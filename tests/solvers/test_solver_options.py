@@ -108,7 +108,7 @@ def test_estimators_and_paths_take_any_max_iter():
     assert SparseSVC(max_iter=10**400).fit(X, Y).n_iter_ < 1000
     assert ConstrainedSparseSVC(0.3, max_iter=10**400).fit(X, Y).n_iter_ < 1000
     assert SparseSVCCV(alphas=[0.1], cv=2, max_iter=10**400).fit(X, Y).n_iter_ < 1000
-    assert svm_path(X, Y, alphas=[0.1], max_iter=10**400).gaps.max() <= 1e-4
+    assert svm_path(X, Y, alphas=[0.1], max_iter=10**400).gaps.max() <= 1e-3
 
 
 @pytest.mark.parametrize(
