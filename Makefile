@@ -2,6 +2,7 @@
 #   make demo       install, compare with scikit-learn on real data, draw demo.png
 #   make test       install with the test extras and run the suite
 #   make test-all   the same with long tests and many more random examples
+#   make test-oldest  the suite with the oldest dependencies (Python 3.10 or 3.11)
 #   make sanitize   the native tests under AddressSanitizer and UBSan (Linux, gcc)
 #   make lint       ruff, mypy, layers    make format   rewrite in the house style
 #   make clean      remove everything that was built
@@ -11,13 +12,14 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 SANITIZED := build/sanitize
+OLDEST := build/oldest
 # What pyproject.toml requires of a build, and what scikit-build-core would fetch besides.
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja
 
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test test-all sanitize lint format clean check-tools
+.PHONY: demo test test-all test-oldest sanitize lint format clean check-tools
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m sparsvm.demo
@@ -27,6 +29,9 @@ test: $(VENV)/.test-installed
 
 test-all: $(VENV)/.test-installed
 	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough tests
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) -m "not slow" tests
 
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .
@@ -52,6 +57,12 @@ $(VENV)/.installed: $(SOURCES) $(VENV)/.tools
 
 $(VENV)/.test-installed: $(VENV)/.installed
 	$(BIN)/pip install -q "sparsvm[test,dev]"
+	@touch $@
+
+$(OLDEST)/.installed: $(SOURCES) tests/oldest.txt | check-tools
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/pip install -q $(BUILD_TOOLS)
+	$(OLDEST)/bin/pip install -q --no-build-isolation -c tests/oldest.txt ".[test]"
 	@touch $@
 
 # The sanitizers' run-time libraries come before Python itself, and the C++ library with them, since

@@ -112,7 +112,7 @@ def test_solvers_take_shares_that_vanish_when_divided_by_alpha(solver, alpha, ti
     for _ in range(2):
         model.fit(X, Y, sample_weight=np.where(Y == 0, tiny, 1.0))
         assert np.isfinite(model.coef_).all()
-        assert model.dual_gap_ <= 1e-4
+        assert model.dual_gap_ <= 1e-3
         assert model.classes_.size == 3
 
 

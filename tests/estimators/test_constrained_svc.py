@@ -95,7 +95,7 @@ def test_attributes_describe_the_fit(wine):
     assert 0.2 - 1e-6 <= hinge <= 0.2 * (1.0 + 1e-9)
     assert model.objective_ == pytest.approx(np.linalg.norm(model.coef_, axis=0).sum())
     assert model.result_.dual_objective <= model.objective_
-    assert model.dual_gap_ == model.result_.relative_gap <= 1e-4
+    assert model.dual_gap_ == model.result_.relative_gap <= 1e-3
     assert model.selected_features_.size < 13
     assert model.n_iter_ >= 1 and model.result_.status == "optimal"
     refit = SparseSVC(penalty=GroupL2(), alpha=model.alpha_, tol=1e-6).fit(X, y)

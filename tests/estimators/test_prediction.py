@@ -13,7 +13,7 @@ from sparsvm.estimators import linear
 
 def fitted(n_classes, dtype=np.float64):
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 400), density=0.05, rng=rng, format="csr", dtype=dtype)
+    X = sp.random_array((60, 400), density=0.05, random_state=rng, format="csr", dtype=dtype)
     y = np.arange(60) % n_classes
     return SparseSVC("squared_hinge", alpha=1e-3, tol=1e-3).fit(X, y), X
 
@@ -58,7 +58,7 @@ def test_edits_of_the_coefficients_count_at_once_and_bad_ones_are_refused():
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_a_sparsified_model_is_pickled_in_twice_its_weights_and_indices(loss):
     rng = np.random.default_rng(0)
-    X = sp.random_array((3000, 20000), density=0.002, rng=rng, format="csr")
+    X = sp.random_array((3000, 20000), density=0.002, random_state=rng, format="csr")
     model = SparseSVC(loss, alpha=2e-4, tol=0.1).fit(X, np.arange(3000) % 10)
     dense = len(pickle.dumps(model))
     before = model.decision_function(X[:5])

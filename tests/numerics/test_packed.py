@@ -68,7 +68,7 @@ def test_paged_matrices_are_zero_and_can_be_written(shape):
 
 def test_columns_give_the_objective_and_the_certificate_of_the_whole_matrix():
     rng = np.random.default_rng(1)
-    X = sp.random(3000, 400, 0.02, "csr", rng=rng)
+    X = sp.random(3000, 400, 0.02, "csr", random_state=rng)
     y = rng.integers(0, 12, 3000)
     tilt = 1e-3 * rng.standard_normal((12, 400))
     for penalty in (L1(), GroupL2(), GroupL2(groups=np.arange(400) // 4)):
@@ -96,7 +96,7 @@ def test_columns_give_the_objective_and_the_certificate_of_the_whole_matrix():
 
 def test_sdca_goes_on_from_where_it_was_after_giving_its_point_away():
     rng = np.random.default_rng(2)
-    X = sp.random(200, 300, 0.05, "csr", rng=rng)
+    X = sp.random(200, 300, 0.05, "csr", random_state=rng)
     problem = make_problem(X, rng.integers(0, 10, 200), GroupL2(), 1e-3)
     found = []
     for give in (False, True):
@@ -137,7 +137,7 @@ def test_sdca_reads_rows_and_working_sets_of_more_than_65536_features(dtype):
 
 def test_predictions_by_blocks_are_those_of_all_scores():
     rng = np.random.default_rng(4)
-    X = sp.random(60_000, 30, 0.1, "csr", rng=rng)
+    X = sp.random(60_000, 30, 0.1, "csr", random_state=rng)
     model = SparseSVC(solver="sdca", alpha=1e-4, tol=1e-1).fit(X[:500], np.arange(500) % 7)
     np.testing.assert_array_equal(
         model.predict(X), model.classes_[model.decision_function(X).argmax(axis=1)]

@@ -97,7 +97,7 @@ def test_storage_and_precision_of_the_data_do_not_matter(kind):
 
 def test_more_features_than_the_working_set_takes_at_once():
     rng = np.random.default_rng(3)
-    X = sp.random(60, 3000, 0.05, "csr", rng=rng)
+    X = sp.random(60, 3000, 0.05, "csr", random_state=rng)
     X.data = rng.standard_normal(X.nnz)
     y = (np.asarray(X[:, :40].sum(axis=1)).ravel() > 0).astype(np.int32) + (np.arange(60) % 2)
     for penalty in (L1(), GroupL2(), GroupL2(groups=7), GroupL2(groups=5, per_class=True)):
@@ -179,7 +179,7 @@ def test_options_out_of_range_are_named(options):
 def test_any_number_of_classes_passes_the_kernels(kind, n_classes):
     # Outputs are taken in packs, whose remainders differ.
     rng = np.random.default_rng(n_classes)
-    X = sp.random(70, 30, 0.3, "csr", rng=rng)
+    X = sp.random(70, 30, 0.3, "csr", random_state=rng)
     X.data = rng.standard_normal(X.nnz)
     if kind == "l1":
         X = rng.standard_normal((70, 30))  # of sparse data single entries would take part
@@ -209,7 +209,7 @@ def test_any_number_of_classes_passes_the_kernels(kind, n_classes):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_l2_passes_samples_by_and_still_ends_at_the_optimum(fit_intercept):
     rng = np.random.default_rng(11)
-    X = sp.random(400, 80, 0.1, "csr", rng=rng)
+    X = sp.random(400, 80, 0.1, "csr", random_state=rng)
     X.data = rng.standard_normal(X.nnz)
     scores = X @ rng.standard_normal((80, 5)) + rng.standard_normal((400, 5))
     problem = _problem(X, scores.argmax(axis=1).astype(np.int32), L2(), 1e-3)
@@ -229,7 +229,7 @@ def test_l2_passes_samples_by_and_still_ends_at_the_optimum(fit_intercept):
 
 def test_best_dual_of_many_classes_is_kept_without_its_zeros():
     rng = np.random.default_rng(2)
-    X = sp.random(60, 20, 0.3, "csr", rng=rng)
+    X = sp.random(60, 20, 0.3, "csr", random_state=rng)
     problem = _problem(X, (np.arange(60) % 12).astype(np.int32), L1(), 0.01)
     incumbent = Incumbent(problem, None, anyway=False)
     for share in (0.05, 0.9):
@@ -241,7 +241,7 @@ def test_best_dual_of_many_classes_is_kept_without_its_zeros():
 
 def test_single_entries_of_features_are_left_out_where_few_are_used():
     rng = np.random.default_rng(5)
-    X = sp.random(300, 600, 0.1, "csr", rng=rng)
+    X = sp.random(300, 600, 0.1, "csr", random_state=rng)
     y = np.argmax(X @ (rng.standard_normal((600, 8)) * (rng.random((600, 8)) < 0.03)), axis=1)
     for form in (X, X.astype(np.float32), X.toarray()):
         problem = _problem(form, y.astype(np.int32), L1(), 0.01)

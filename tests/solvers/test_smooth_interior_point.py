@@ -121,7 +121,9 @@ def test_a_limit_of_steps_is_kept_and_said():
 
 
 def test_too_many_coefficients_are_refused_with_another_solver():
-    X = sp.random_array((50, 3000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array(
+        (50, 3000), density=0.01, random_state=np.random.default_rng(0), format="csr"
+    )
     problem = build(X, np.arange(50) % 5, "logistic", "l2", 0.1)
     assert "Use block_newton" in InteriorPoint().unsupported(problem)
 
