@@ -416,7 +416,7 @@ def test_smooth_losses_reach_critical_points(cancer, loss, penalty):
         model = SparseSVC(loss=loss, penalty=penalty, alpha=0.05).fit(X, labels)
         history = model.result_.history
         assert model.result_.solver == "dca"
-        assert model.result_.criticality <= 1e-4 * model.objective_
+        assert model.result_.criticality <= 1e-3 * model.objective_
         assert (np.diff(history.objective) <= 0.0).all()
 
 
