@@ -34,8 +34,8 @@ Self = TypeVar("Self", bound="SparseLinearClassifier")
 class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
     """What fitted linear classifiers share: scores from the features that are used.
 
-    Nothing is kept beside the public attributes: the features in use are read from ``coef_`` at
-    each call, so an edited ``coef_`` counts at once.
+    Which features are in use is not kept: ``coef_`` is read at each call, of a few samples only
+    what they need of it, so an edited ``coef_`` counts at once.
     """
 
     coef_: Any

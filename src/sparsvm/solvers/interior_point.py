@@ -44,9 +44,11 @@ RESIDUAL = 0.1
 
 
 class InteriorPoint(Solver):
-    r"""Primal-dual interior point with feature pricing, for the hinge and every convex penalty.
+    r"""Primal-dual interior point with feature pricing, for every convex penalty.
 
-    Newton steps on the optimality conditions of
+    Smooth losses have one of their own (:mod:`sparsvm.solvers.smooth_interior_point`), for working
+    sets of at most some 2000 coefficients; the rest of this page is about the hinge. Newton steps
+    on the optimality conditions of
 
     .. math::
         \min_{W, b, \xi} \sum_i \lambda_i \xi_i + penalty(W), \qquad
