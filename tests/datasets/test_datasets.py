@@ -6,6 +6,7 @@ real data are tested where SPARSVM_DATA names their folder; elsewhere every load
 
 import gzip
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,11 +16,17 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sparsvm import datasets
 from sparsvm.datasets import (
     load_20newsgroups,
+    load_amazon,
     load_arcene,
+    load_banking77,
+    load_coil20,
     load_dexter,
     load_dorothea,
     load_leukemia,
+    load_madelon,
+    load_microarray,
     load_mnist,
+    load_news20_libsvm,
     load_uci,
 )
 
@@ -30,6 +37,8 @@ LOADERS = (
     load_arcene,
     load_dexter,
     load_dorothea,
+    load_madelon,
+    load_banking77,
 )
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 # loader: shape and class counts of the training set, then of the test set
@@ -43,6 +52,8 @@ FACTS = {
     load_arcene: [((100, 10000), [56, 44]), ((100, 10000), [56, 44])],
     load_dexter: [((300, 20000), [150, 150]), ((300, 20000), [150, 150])],
     load_dorothea: [((800, 100000), [722, 78]), ((350, 100000), [316, 34])],
+    load_madelon: [((2000, 500), [1000, 1000]), ((600, 500), [300, 300])],
+    load_banking77: [((10003, 2320), 77), ((3080, 2320), 77)],
 }
 
 
@@ -158,25 +169,44 @@ def write_idx(path, array):
     path.write_bytes(gzip.compress(bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()))
 
 
-UCI = {
-    "pima": ((768, 8), [500, 268]),
-    "bupa": ((345, 6), [145, 200]),
-    "ionosphere": ((351, 34), [126, 225]),
-    "sonar": ((208, 60), [111, 97]),
-    "wpbc": ((194, 32), [148, 46]),
+NCI60 = [7, 5, 7, 1, 1, 6, 1, 1, 8, 9, 6, 2, 9, 1]
+# Data sets without a published split: how to load each, its shape and class counts.
+WHOLE = {
+    "pima": (partial(load_uci, "pima"), (768, 8), [500, 268]),
+    "bupa": (partial(load_uci, "bupa"), (345, 6), [145, 200]),
+    "ionosphere": (partial(load_uci, "ionosphere"), (351, 34), [126, 225]),
+    "sonar": (partial(load_uci, "sonar"), (208, 60), [111, 97]),
+    "wpbc": (partial(load_uci, "wpbc"), (194, 32), [148, 46]),
+    "wdbc": (partial(load_uci, "wdbc"), (569, 30), [357, 212]),
+    "nci60": (partial(load_microarray, "nci60"), (64, 6830), NCI60),
+    "lymphoma": (partial(load_microarray, "lymphoma"), (62, 4026), [42, 9, 11]),
+    "su": (partial(load_microarray, "su"), (102, 5565), [25, 26, 28, 23]),
+    "christensen": (partial(load_microarray, "christensen"), (217, 1413), [85, 113, 19]),
+    "coil20": (load_coil20, (1440, 1024), [72] * 20),
+    "amazon": (load_amazon, (8000, 473856), [2000] * 4),
+    "reviews": (partial(load_amazon, target="both"), (8000, 473856), [1000] * 8),
+    "news20": (load_news20_libsvm, (15935, 62061), 20),
 }
 
 
-@pytest.mark.parametrize("name", UCI)
-def test_uci_sets_have_the_published_shapes_or_the_loader_says_what_to_set(name):
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_sets_have_the_published_shapes_or_the_loader_says_what_to_set(name):
+    loader, shape, counts = WHOLE[name]
     if not os.environ.get(datasets.VARIABLE):
         with pytest.raises(FileNotFoundError, match="set the environment variable SPARSVM_DATA"):
-            load_uci(name)
+            loader()
         return
-    bunch = load_uci(name)
-    shape, counts = UCI[name]
-    assert bunch.data.shape == shape
-    assert np.unique(bunch.target, return_counts=True)[1].tolist() == counts
+    X, y = loader(return_X_y=True)
+    found = np.unique(y, return_counts=True)[1]
+    assert (X.shape, X.dtype) == (shape, np.float64)
+    assert found.size == counts if isinstance(counts, int) else found.tolist() == counts
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_without_a_folder_whole_sets_name_the_variable(name, monkeypatch):
+    monkeypatch.delenv(datasets.VARIABLE, raising=False)
+    with pytest.raises(FileNotFoundError, match="set the environment variable SPARSVM_DATA"):
+        WHOLE[name][0]()
 
 
 def test_uci_files_are_read_without_what_gives_the_outcome_away(tmp_path):
@@ -204,3 +234,67 @@ def test_sparse_challenge_files_are_joined(tmp_path):
     assert (X.format, X.dtype) == ("csr", np.float64)
     np.testing.assert_array_equal(X.toarray(), [[0, 1], [1, 0], [0, 2], [2, 0]])
     assert y.tolist() == [1, -1, 1, -1]
+
+
+def test_archives_of_images_and_genes_are_read_in_double_precision(tmp_path):
+    X = np.array([[0.5, 1.0], [0.0, 2.0]], dtype=np.float32)
+    save(tmp_path / "microarray" / "su.npz", {"X": X, "y": np.array(["b", "a"])})
+    save(tmp_path / "coil20" / "coil20.npz", {"X": X, "y": np.array([2, 1])})
+    genes = load_microarray("su", tmp_path)
+    assert genes.data.dtype == np.float64
+    np.testing.assert_array_equal(genes.data, X)
+    assert genes.target_names.tolist() == ["a", "b"]
+    assert load_coil20(tmp_path).target.tolist() == [2, 1]
+    with pytest.raises(ValueError, match=r"name must be one of 'nci60', .* but is 'golub'"):
+        load_microarray("golub", tmp_path)
+
+
+def test_madelon_joins_its_archives(tmp_path):
+    arrays = {"X": np.array([[999, 1]], dtype=np.int16), "y": np.array([-1], dtype=np.int8)}
+    save(tmp_path / "madelon" / "madelon_train.npz", arrays)
+    np.savez(tmp_path / "madelon" / "madelon_valid.npz", X=arrays["X"] + 0, y=-arrays["y"])
+    X, y = load_madelon(tmp_path, subset="all", return_X_y=True)
+    np.testing.assert_array_equal(X, [[999.0, 1.0], [999.0, 1.0]])
+    assert y.tolist() == [-1, 1]
+
+
+def test_banking77_weighs_both_parts_by_the_training_questions(tmp_path):
+    folder = tmp_path / "banking77"
+    folder.mkdir()
+    train = 'text,category\n"My card, where is it?",arrival\nLost my card,lost\n'
+    (folder / "train.csv").write_text(train)
+    (folder / "test.csv").write_text("text,category\ncard card unseen,lost\n")
+    bunch = load_banking77(tmp_path, subset="all")
+    assert bunch.text[0] == "My card, where is it?"
+    assert bunch.target.tolist() == ["arrival", "lost", "lost"]
+    assert bunch.feature_names.tolist() == ["card", "is", "it", "lost", "my", "where"]
+    np.testing.assert_array_equal(bunch.data[2].toarray(), [[1, 0, 0, 0, 0, 0]])
+    assert load_banking77(tmp_path, min_df=2).feature_names.tolist() == ["card", "my"]
+
+
+def test_amazon_has_three_targets_and_names_of_words(tmp_path):
+    folder = tmp_path / "amazon_multidomain"
+    folder.mkdir()
+    sp.save_npz(folder / "amazon_X.npz", sp.csr_matrix(np.array([[0, 4], [1, 0]], dtype=np.int16)))
+    labels = {"domain": ["dvd", "books"], "sentiment": ["negative", "positive"]}
+    np.savez(folder / "amazon_y.npz", **labels)
+    (folder / "amazon_vocab.txt.gz").write_bytes(gzip.compress(b"good\nnot_good\n"))
+    bunch = load_amazon(tmp_path, target="both")
+    np.testing.assert_array_equal(bunch.data.toarray(), [[0, 4], [1, 0]])
+    assert bunch.target.tolist() == ["dvd, negative", "books, positive"]
+    assert bunch.feature_names.tolist() == ["good", "not_good"]
+    for target, expected in labels.items():
+        assert load_amazon(tmp_path, target=target, return_X_y=True)[1].tolist() == expected
+    with pytest.raises(ValueError, match="target must be one of 'domain', 'sentiment', 'both'"):
+        load_amazon(tmp_path, target="stars")
+
+
+def test_news20_of_libsvm_is_read(tmp_path):
+    folder = tmp_path / "news20_libsvm"
+    folder.mkdir()
+    sp.save_npz(folder / "news20_train_X.npz", sp.csr_matrix(np.array([[0, 3], [1, 0]])))
+    np.save(folder / "news20_train_y.npy", np.array([20, 1], dtype=np.int8))
+    X, y = load_news20_libsvm(tmp_path, return_X_y=True)
+    assert (X.dtype, y.dtype) == (np.float64, np.int64)
+    np.testing.assert_array_equal(X.toarray(), [[0, 3], [1, 0]])
+    assert y.tolist() == [20, 1]

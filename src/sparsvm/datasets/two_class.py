@@ -1,4 +1,4 @@
-"""Two-class data sets for feature selection: five from UCI, Dexter and Dorothea."""
+"""Two-class data sets for feature selection: six from UCI, Dexter, Dorothea and Madelon."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _UCI: dict[str, tuple[str, int, int]] = {
     # An identifier comes first; the third column is the time until the outcome, which gives it
     # away.
     "wpbc": ("wpbc.data", 1, 3),
+    "wdbc": ("wdbc.data", 1, 2),
 }
 
 
@@ -26,9 +27,9 @@ def load_uci(name: str, folder: Folder = None, *, return_X_y: bool = False) -> A
 
     Parameters
     ----------
-    name : {"pima", "bupa", "ionosphere", "sonar", "wpbc"}
-        768 × 8, 345 × 6, 351 × 34, 208 × 60 and 194 × 32 (without the four samples of wpbc that
-        lack a value, and without its time until the outcome).
+    name : {"pima", "bupa", "ionosphere", "sonar", "wpbc", "wdbc"}
+        768 × 8, 345 × 6, 351 × 34, 208 × 60, 194 × 32 (without the four samples of wpbc that
+        lack a value, and without its time until the outcome) and 569 × 30.
     folder : path, optional
         Holds ``uci/sonar.csv`` and so on; by default the environment variable SPARSVM_DATA.
     return_X_y : bool, default=False
@@ -89,6 +90,38 @@ def load_dorothea(folder: Folder = None, *, subset: str = "train", return_X_y: b
         ``data`` (CSR, float64, 0 or 1), ``target`` (int64, -1 or 1).
     """
     return _challenge("dorothea", folder, subset, return_X_y)
+
+
+def load_madelon(folder: Folder = None, *, subset: str = "train", return_X_y: bool = False) -> Any:
+    """Load Madelon: 2000 + 600 generated samples, 500 features, 480 of them noise.
+
+    The classes are clusters on the corners of a cube in five dimensions, far from linearly
+    separable; 15 more features are combinations of those five.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Holds ``madelon/madelon_train.npz`` and so on; by default the environment variable
+        SPARSVM_DATA.
+    subset : {"train", "test", "all"}, default="train"
+        "test" is what its challenge called the validation set.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of the Bunch.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (float64, integers from 0 to 999), ``target`` (int64, -1 or 1).
+    """
+    names = {"train": "train", "test": "valid"}
+    X, y = [], []
+    for part in _parts(subset):
+        with np.load(data_file(f"madelon/madelon_{names[part]}.npz", folder)) as file:
+            X.append(file["X"])
+            y.append(file["y"])
+    labels = np.concatenate(y).astype(np.int64)
+    data = np.vstack(X).astype(np.float64)
+    return _bunch(data, labels, return_X_y, target_names=np.unique(labels))
 
 
 def _challenge(name: str, folder: Folder, subset: str, return_X_y: bool) -> Any:
