@@ -1,6 +1,8 @@
 """What import-linter, which reads the order of the rooms from pyproject.toml, cannot see."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import sparsvm
@@ -17,7 +19,16 @@ def test_the_root_gives_the_rooms_nothing_but_the_native_module():
         for name in node.names
     }
     assert taken
-    assert {name for path, name in taken if path != "__init__.py"} == {"_core"}
+    assert {name for path, name in taken if path != "_public.py"} == {"_core"}
+
+
+def test_importing_the_root_loads_nothing_until_a_name_is_used():
+    script = (
+        "import sys, sparsvm; assert 'numpy' not in sys.modules; sparsvm.SparseSVC; "
+        "from sparsvm import *; print(sorted(set(sparsvm.__all__) - set(dir())))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("[]\n", "")
 
 
 def test_rooms_are_not_imported_as_a_whole_package():

@@ -1,0 +1,22 @@
+"""The names that ``sparsvm`` offers, loaded when the first of them is used."""
+
+from sparsvm import losses, penalties, prox, solvers
+from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
+from sparsvm.estimators.certify import ModelCertificate, certify
+from sparsvm.estimators.cv import SparseSVCCV
+from sparsvm.path.svm_path import alpha_max, svm_path
+
+__all__ = [
+    "ConstrainedSparseSVC",
+    "MaxMarginSVC",
+    "ModelCertificate",
+    "SparseSVC",
+    "SparseSVCCV",
+    "alpha_max",
+    "certify",
+    "losses",
+    "penalties",
+    "prox",
+    "solvers",
+    "svm_path",
+]
