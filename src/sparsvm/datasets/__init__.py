@@ -14,6 +14,7 @@ from sparsvm.datasets.loaders import (
     load_leukemia,
     load_mnist,
 )
+from sparsvm.datasets.scattering import scattering
 from sparsvm.datasets.two_class import load_dexter, load_dorothea, load_madelon, load_uci
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "load_mnist",
     "load_news20_libsvm",
     "load_uci",
+    "scattering",
 ]
