@@ -1,6 +1,7 @@
 # Everything a newcomer or a machine runs. Each target does its own set-up in .venv.
 #   make demo       install, compare with scikit-learn on real data, draw demo.png
 #   make test       install with the test extras and run the suite
+#   make reproduce  every table and figure of the papers, into experiments/results (hours; resumable)
 #   make test-all   the same with long tests and many more random examples
 #   make test-oldest  the suite with the oldest dependencies (Python 3.10 or 3.11)
 #   make sanitize   the native tests under AddressSanitizer and UBSan (Linux, gcc)
@@ -19,13 +20,17 @@ BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test test-all test-oldest sanitize lint format clean check-tools
+.PHONY: demo reproduce test test-all test-oldest sanitize lint format clean check-tools
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m sparsvm.demo
 
 test: $(VENV)/.test-installed
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
+
+# With QUICK=1 a small version of each, into build/experiments.
+reproduce: $(VENV)/.test-installed
+	$(BIN)/python experiments/reproduce.py $(if $(QUICK),--quick --fresh)
 
 test-all: $(VENV)/.test-installed
 	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough tests

@@ -4,7 +4,6 @@ from sparsvm import losses, penalties, prox, solvers
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
-from sparsvm.io import load_model, save_model
 from sparsvm.path.svm_path import alpha_max, svm_path
 
 __all__ = [
@@ -15,11 +14,9 @@ __all__ = [
     "SparseSVCCV",
     "alpha_max",
     "certify",
-    "load_model",
     "losses",
     "penalties",
     "prox",
-    "save_model",
     "solvers",
     "svm_path",
 ]

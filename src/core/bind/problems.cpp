@@ -92,8 +92,8 @@ void PenaltyArrays::check(int64_t d) const {
 }
 
 Penalty PenaltyArrays::view(int64_t d, int64_t outputs) const {
-  return {
-      penalty_term(kind, l1_ratio), groups.data(), n_groups, per_class, omega.data(), d, outputs};
+  return {penalty_kind(kind), l1_ratio, groups.data(), n_groups, per_class,
+          omega.data(),       d,        outputs};
 }
 
 BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector mass, Matrix cost,

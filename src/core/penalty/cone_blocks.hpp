@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "penalty/penalty.hpp"
+#include "penalty/block_shape.hpp"
 
 namespace sparsvm {
 
@@ -42,6 +42,8 @@ class ConeBlocks {
   int64_t end(int64_t b) const { return blocks_[b].end; }
   double kappa(int64_t b) const { return blocks_[b].kappa; }
   const BlockShape& shape(int64_t b) const { return blocks_[b].shape; }
+  /// Zeros inside a block may be left out of it only where its norm allows them one by one.
+  bool separable(int64_t b) const { return blocks_[b].shape.kind == BlockKind::sparse; }
 
   /// Per coordinate: column of the gathered features, class, weight, and the Newton data.
   std::vector<int32_t> col, cls;

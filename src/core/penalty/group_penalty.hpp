@@ -21,9 +21,10 @@ namespace sparsvm {
 class GroupPenalty {
  public:
   GroupPenalty(const Penalty& penalty, int width)
-      : omega_(penalty.omega), outputs_(static_cast<int>(penalty.outputs)), width_(width),
-        joint_(penalty.joint()), linf_(penalty.maximum()), absolute_(penalty.absolute),
-        norm_(penalty.norm), square_(penalty.square) {
+      : kind_(penalty.kind), omega_(penalty.omega), outputs_(static_cast<int>(penalty.outputs)),
+        width_(width), joint_(penalty.grouped() && !penalty.per_class && penalty.outputs > 1),
+        absolute_(penalty.ratio()), norm_(penalty.grouped() ? 1.0 - penalty.ratio() : 0.0),
+        square_(penalty.quad()) {
     const bool grouped = penalty.grouped();
     sort_features(grouped ? penalty.groups : nullptr, grouped ? penalty.n_groups : penalty.d,
                   penalty.d);
@@ -61,7 +62,7 @@ class GroupPenalty {
         sum += z, squares += z * z, top = std::max(top, z);
       }
       total += absolute_ * sum + 0.5 * square_ * squares;
-      if (norm_ > 0.0) total += norm_ * (linf_ ? top : std::sqrt(squares));
+      if (norm_ > 0.0) total += norm_ * (linf() ? top : std::sqrt(squares));
     });
     return alpha * total;
   }
@@ -82,7 +83,7 @@ class GroupPenalty {
         for (std::size_t r = 0; r < m; ++r) {
           v_[r] = u_[r] / (h_[r] + alpha * square_ * o_[r] * o_[r]);
         }
-      } else if (linf_) {
+      } else if (linf()) {
         cut(m);
       } else {
         shrink(m);
@@ -95,7 +96,7 @@ class GroupPenalty {
   /// elastic net the same of its l1 part; without any selection, infinite unless g is zero.
   double dual_norm(int64_t u, const double* g) {
     if (is_free(u)) return 0.0;
-    if (joint_ && bends() && absolute_ == 0.0 && size(u) == 1) {
+    if (joint_ && kind_ == PenaltyKind::group_l2 && size(u) == 1) {
       // The common case, called for every feature: without the detour of the blocks.
       double squares = 0.0;
       for (int k = 0; k < outputs_; ++k) squares += g[k] * g[k];
@@ -110,7 +111,7 @@ class GroupPenalty {
         sum += z, squares += z * z, top = std::max(top, z);
       }
       double norm = top;
-      if (norm_ > 0.0) norm = linf_ ? sum : std::sqrt(squares);
+      if (norm_ > 0.0) norm = linf() ? sum : std::sqrt(squares);
       if (absolute_ > 0.0 && norm_ > 0.0)
         norm = norm > largest * alpha ? mixed_norm(m) : 0.0;
       else if (norm_ == 0.0)
@@ -157,7 +158,7 @@ class GroupPenalty {
       int ties = 0;
       for (std::size_t r = 0; r < m; ++r) {
         const double x = w[place[r]], o = o_[r];
-        if (linf_) {
+        if (linf()) {
           const bool tie = o * std::fabs(x) >= top * (1.0 - kTie) && x * g[place[r]] <= 0.0;
           mark[place[r]] = tie ? tied : loose;
           ties += tie;
@@ -169,27 +170,27 @@ class GroupPenalty {
         if (norm_ > 0.0) q[place[r]] += alpha * norm_ * o * o * x / length;
       }
       // Where all are pulled inwards the maximum itself falls.
-      if (linf_ && ties == 0) {
+      if (linf() && ties == 0) {
         for (std::size_t r = 0; r < m; ++r) {
           if (o_[r] * std::fabs(w[place[r]]) < top * (1.0 - kTie)) continue;
           mark[place[r]] = tied;
           ++ties;
         }
       }
-      for (std::size_t r = 0; r < m && linf_; ++r) {
+      for (std::size_t r = 0; r < m && linf(); ++r) {
         if (mark[place[r]] == tied) q[place[r]] = alpha * std::copysign(o_[r], w[place[r]]) / ties;
       }
     });
   }
 
   /// Whether group norms bend the penalty across their blocks, and whether coordinates are tied.
-  bool bends() const { return norm_ > 0.0 && !linf_; }
-  bool ties() const { return linf_; }
+  bool bends() const { return norm_ > 0.0 && !linf(); }
+  bool ties() const { return linf(); }
   /// Whether it has any curvature on the manifold.
   bool curved() const { return square_ > 0.0 || bends(); }
   /// Whether the curvature of the penalty is the same for all outputs of a feature and none of them
   /// is ever held at zero alone.
-  bool alike() const { return absolute_ == 0.0 && !linf_ && (joint_ || norm_ == 0.0); }
+  bool alike() const { return absolute_ == 0.0 && !linf() && (joint_ || norm_ == 0.0); }
   /// Whether a group is one block, otherwise one per output.
   bool joint() const { return joint_; }
 
@@ -198,7 +199,7 @@ class GroupPenalty {
                  double* ring) {
     std::fill(straight, straight + size(group) * width_, 0.0);
     std::fill(ring, ring + size(group) * width_, 0.0);
-    if (is_free(group) || linf_ || (square_ == 0.0 && norm_ == 0.0)) return;
+    if (is_free(group) || linf() || (square_ == 0.0 && norm_ == 0.0)) return;
     for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
       double squares = 0.0;
       for (std::size_t r = 0; r < m; ++r) {
@@ -268,7 +269,7 @@ class GroupPenalty {
         if (absolute_ > 0.0) add(std::fabs(x), x * s < 0.0 ? std::fabs(s) : 0.0);
       }
       if (norm_ == 0.0) return;
-      if (!linf_) return add(squares, -along);
+      if (!linf()) return add(squares, -along);
       add(top, -rise);
       for (std::size_t r = 0; r < m; ++r) {
         const double x = o_[r] * w[place[r]], s = o_[r] * step[place[r]];
@@ -290,13 +291,13 @@ class GroupPenalty {
         if (o * std::fabs(x) > top)
           top = o * std::fabs(x), moved = o * std::copysign(1.0, x) * (x + s);
       }
-      const bool gone = norm_ > 0.0 && (linf_ ? moved <= 0.0 : along <= 0.0) && squares > 0.0;
+      const bool gone = norm_ > 0.0 && (linf() ? moved <= 0.0 : along <= 0.0) && squares > 0.0;
       for (std::size_t r = 0; r < m; ++r) {
         const double x = w[place[r]];
         double& s = step[place[r]];
         if (gone || (absolute_ > 0.0 && x != 0.0 && x * (x + s) <= 0.0)) {
           s = -x;
-        } else if (linf_ && o_[r] * std::fabs(x + s) > moved) {
+        } else if (linf() && o_[r] * std::fabs(x + s) > moved) {
           s = std::copysign(moved / o_[r], x + s) - x;
         }
       }
@@ -306,6 +307,8 @@ class GroupPenalty {
  private:
   // Relative differences of sizes below this are rounding.
   static constexpr double kTie = 1e-12;
+
+  bool linf() const { return kind_ == PenaltyKind::group_linf; }
 
   void sort_features(const int32_t* groups, int64_t n_groups, int64_t d) {
     std::vector<int64_t> count(static_cast<std::size_t>(n_groups) + 1, 0);
@@ -424,9 +427,10 @@ class GroupPenalty {
     return c;
   }
 
+  PenaltyKind kind_;
   const double* omega_;
   int outputs_, width_;
-  bool joint_, linf_;
+  bool joint_;
   double absolute_, norm_, square_;
   int64_t penalised_ = 0, widest_ = 1;
   std::vector<int64_t> first_;

@@ -8,19 +8,25 @@
 #include <utility>
 #include <vector>
 
+#include "penalty/block_shape.hpp"
 #include "penalty/penalty.hpp"
+#include "penalty/penalty_kind.hpp"
 
 namespace sparsvm {
 
 class PenaltyLayout {
  public:
-  explicit PenaltyLayout(const Penalty& p)
-      : shape(p.shape()), joint(p.joint()), inv_omega(p.d), outputs_(p.outputs),
-        n_groups_(p.grouped() ? p.n_groups : p.d), grouped_(p.grouped()) {
-    const int32_t* groups = p.groups;
-    const double* omega = p.omega;
-    const int64_t d = p.d;
+  /// groups: one index per feature (ignored by the penalties without groups); omega: the factor of
+  /// each feature, 0 for a feature that is not penalised and therefore belongs to no block.
+  PenaltyLayout(PenaltyKind kind, double l1_ratio, const int32_t* groups, int64_t n_groups,
+                bool per_class, const double* omega, int64_t d, int64_t outputs)
+      : outputs_(outputs), n_groups_(n_groups), inv_omega(d) {
     for (int64_t j = 0; j < d; ++j) inv_omega[j] = omega[j] > 0.0 ? 1.0 / omega[j] : 0.0;
+    grouped_ = kind == PenaltyKind::group_l2 || kind == PenaltyKind::group_linf ||
+               kind == PenaltyKind::sparse_group;
+    joint = grouped_ && !per_class && outputs > 1;
+    shape = make_shape(kind, l1_ratio);
+    if (!grouped_) n_groups_ = d;
     in_order_ = !grouped_ || std::is_sorted(groups, groups + d);
     for (int64_t j = 0; j < d && in_order_; ++j) in_order_ = omega[j] > 0.0;
     single_ = in_order_ && n_groups_ == d;
@@ -35,17 +41,30 @@ class PenaltyLayout {
     else if (!single_)
       list_in_order(d);
     for (int64_t g = 0; g < n_groups_; ++g)
-      largest_ = std::max(largest_, (begin(g + 1) - begin(g)) * block_width());
+      largest_ = std::max(largest_, (begin(g + 1) - begin(g)) * (joint ? outputs : 1));
+  }
+
+  explicit PenaltyLayout(const Penalty& p)
+      : PenaltyLayout(p.kind, p.l1_ratio, p.groups, p.n_groups, p.per_class, p.omega, p.d,
+                      p.outputs) {}
+
+  static BlockShape make_shape(PenaltyKind kind, double ratio) {
+    switch (kind) {
+      case PenaltyKind::elasticnet: return {BlockKind::absolute, ratio, 0.0, 1.0 - ratio};
+      case PenaltyKind::group_l2: return {BlockKind::euclidean, 0.0, 1.0, 0.0};
+      case PenaltyKind::group_linf: return {BlockKind::maximum, 1.0, 0.0, 0.0};
+      case PenaltyKind::sparse_group: return {BlockKind::sparse, ratio, 1.0 - ratio, 0.0};
+      default: return {BlockKind::absolute, 1.0, 0.0, 0.0};
+    }
   }
 
   BlockShape shape;
-  bool joint;
-  std::vector<double> inv_omega;  // 0 for a feature that is not penalised, which is in no block
+  bool joint = false;
 
   int64_t n_blocks() const { return joint ? n_groups() : n_groups() * outputs_; }
   int64_t block_size(int64_t b) const {
     const int64_t g = group_of(b);
-    return (begin(g + 1) - begin(g)) * block_width();
+    return (begin(g + 1) - begin(g)) * (joint ? outputs_ : 1);
   }
   int64_t largest_block() const { return largest_; }
 
@@ -136,8 +155,6 @@ class PenaltyLayout {
   }
 
  private:
-  int64_t block_width() const { return joint ? outputs_ : 1; }
-
   int64_t outputs_, n_groups_, largest_ = 0;
   /// In order: all features are penalised, and groups follow each other; single: of one feature each.
   bool grouped_, in_order_, single_, by_group_, alike_;  // alike: of the same omega
@@ -281,6 +298,9 @@ class PenaltyLayout {
       }
     }
   }
+
+ public:
+  std::vector<double> inv_omega;
 };
 
 }  // namespace sparsvm

@@ -23,10 +23,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "penalty/penalty.hpp"
+#include "penalty/penalty_kind.hpp"
 #include "prox/prox.hpp"
 
 namespace sparsvm {
+
+using std::int32_t;
+using std::int64_t;
 
 /// A list of blocks of coordinates, coordinates of block b being member[first[b] .. first[b+1]).
 struct BlockList {
@@ -61,8 +64,16 @@ struct ManifoldPoint {
 
 class PenaltyManifold {
  public:
-  explicit PenaltyManifold(const PenaltyTerm& term)
-      : l1_(term.absolute), group_(term.norm), quad_(term.square), linf_(term.maximum()) {}
+  PenaltyManifold(PenaltyKind kind, double ratio) : kind_(kind) {
+    switch (kind) {
+      case PenaltyKind::l1: l1_ = 1.0; break;
+      case PenaltyKind::l2: quad_ = 1.0; break;
+      case PenaltyKind::elasticnet: l1_ = ratio, quad_ = 1.0 - ratio; break;
+      case PenaltyKind::group_l2: group_ = 1.0; break;
+      case PenaltyKind::group_linf: group_ = 1.0; break;
+      case PenaltyKind::sparse_group: l1_ = ratio, group_ = 1.0 - ratio; break;
+    }
+  }
 
   bool grouped() const { return group_ > 0.0; }
   /// Whether the penalty has kinks at zero, which select features.
@@ -88,7 +99,7 @@ class PenaltyManifold {
     if (!grouped()) return total;
     for (int64_t b = 0; b < blocks.size(); ++b) {
       const double before = block_norm(blocks, b, from), after = block_norm(blocks, b, to);
-      if (linf_ || before + after == 0.0) {
+      if (kind_ == PenaltyKind::group_linf || before + after == 0.0) {
         total += group_ * (after - before);
         continue;
       }
@@ -104,7 +115,7 @@ class PenaltyManifold {
   /// Whether the dual norm of block b at the slope g exceeds theta; never where it is quadratic.
   bool exceeds(const BlockList& blocks, int64_t b, const double* g, double theta) const {
     double sum = 0.0;
-    const bool linf = linf_;
+    const bool linf = kind_ == PenaltyKind::group_linf;
     for (int64_t m = blocks.first[b]; m < blocks.first[b + 1]; ++m) {
       const double rest = std::abs(g[blocks.member[m]]) - theta * l1_;
       if (rest > 0.0) sum += linf ? rest : rest * rest;
@@ -124,7 +135,7 @@ class PenaltyManifold {
       const int64_t e = member[m];
       moved_[m] = soft(Z[e] - t * g[e], t * l1_) / (1.0 + t * quad_);
     }
-    const bool linf = linf_;
+    const bool linf = kind_ == PenaltyKind::group_linf;
     if (linf) {
       prox_group_linf(moved_.data(), count, t * group_, moved_.data(), work_);
     } else if (grouped()) {
@@ -191,7 +202,7 @@ class PenaltyManifold {
       sum += size * size;
       top = std::max(top, size);
     }
-    return linf_ ? top : std::sqrt(sum);
+    return kind_ == PenaltyKind::group_linf ? top : std::sqrt(sum);
   }
 
   double top_of(int64_t count) const {
@@ -251,8 +262,8 @@ class PenaltyManifold {
     out.ties.push_back(std::move(found));
   }
 
-  double l1_, group_, quad_;
-  bool linf_;
+  PenaltyKind kind_;
+  double l1_ = 0.0, group_ = 0.0, quad_ = 0.0;
   std::vector<double> moved_;
   ProxScratch work_;
 };

@@ -42,7 +42,8 @@ class PenaltyProx {
   void shrink_groups(double* V, double step, int64_t from, int64_t to);
   void shrink_group(double* v, const int64_t* features, int64_t size, int64_t width, double step);
 
-  PenaltyTerm term_;
+  PenaltyKind kind_;
+  double ratio_;
   int64_t d_, outputs_;
   bool per_class_;
   bool by_feature_ = true;

@@ -82,7 +82,7 @@ class Face {
   int64_t last(int64_t b) const { return set_.blocks.end(b); }
   double radius(int64_t b) const {
     const BlockShape& s = set_.blocks.shape(b);
-    return s.single() ? s.l1 : s.l2;
+    return s.kind == BlockKind::absolute ? s.l1 : s.l2;
   }
   double norm(int64_t b, const std::vector<double>& v) const {
     double sum = 0.0;

@@ -221,7 +221,7 @@ void InteriorPoint::consider(Candidate& best, const std::vector<double>& values,
 // own steps cost as little, and the other norms: they have corners instead of curvature, and on these
 // the guess of the face did not settle (raw images with l1 took half as long again).
 bool InteriorPoint::on_face() {
-  if (p_.quadratic || p_.layout.joint || !p_.layout.shape.euclidean() || p_.tilt ||
+  if (p_.quadratic || p_.layout.joint || p_.layout.shape.kind != BlockKind::euclidean || p_.tilt ||
       !p_.free_features.empty() || system_.by_features() || p_.empty_class || guess_.pairs.empty())
     return false;
   const double gap = relative_gap(incumbent_.best());
@@ -278,7 +278,7 @@ void InteriorPoint::restart_on_active(double threshold) {
     bool any = false;
     for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
       any = any || trial_[c] != 0.0;
-      if (trial_[c] == 0.0 && blocks.shape(b).separable()) continue;
+      if (trial_[c] == 0.0 && blocks.separable(b)) continue;
       cols.push_back(blocks.col[c]);
       classes.push_back(blocks.cls[c]);
       g.push_back(prices[c]);

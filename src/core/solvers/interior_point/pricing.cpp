@@ -46,7 +46,7 @@ double PartialPricing::distance(const double* Y, const double* other, const doub
     squares += square;
   }
   if (!layout_.joint) return most;
-  return layout_.shape.maximum() ? sum : std::sqrt(squares);
+  return layout_.shape.kind == BlockKind::maximum ? sum : std::sqrt(squares);
 }
 
 bool PartialPricing::covers(const double* Y, const double* direction, double step, double* G) {
@@ -161,7 +161,8 @@ void PartialPricing::measure() {
       squares += c * c;
     });
     // l1 |w|_1 + l2 |w|_2 >= (l1 + l2) |w|_2, and the other way round for the dual norms.
-    const double reach = shape.maximum() ? sum : std::sqrt(squares) / (shape.l1 + shape.l2);
+    const double reach =
+        shape.kind == BlockKind::maximum ? sum : std::sqrt(squares) / (shape.l1 + shape.l2);
     // Norms and prices are rounded.
     inverse_reach_[group] = (1.0 - kReachRounding) / reach;
   }

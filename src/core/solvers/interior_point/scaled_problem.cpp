@@ -11,12 +11,24 @@ namespace sparsvm {
 
 using namespace interior_point_settings;
 
+namespace {
+
+Penalty pure(Penalty penalty) {
+  const bool elasticnet = penalty.kind == PenaltyKind::elasticnet;
+  if (!elasticnet && penalty.kind != PenaltyKind::sparse_group) return penalty;
+  if (penalty.l1_ratio == 1.0) penalty.kind = PenaltyKind::l1;
+  if (penalty.l1_ratio == 0.0) penalty.kind = elasticnet ? PenaltyKind::l2 : PenaltyKind::group_l2;
+  return penalty;
+}
+
+}  // namespace
+
 ScaledProblem::ScaledProblem(const HingeProblem& problem, const std::function<void()>& poll)
     : given(problem), design(*problem.design), n(static_cast<int>(problem.n())),
       classes(static_cast<int>(problem.classes)), outputs(static_cast<int>(problem.outputs())),
-      first_class(classes - outputs), d(problem.d()), penalty(problem.penalty),
-      quadratic(!penalty.selects()), layout(penalty), y(problem.y), lambda(problem.lambda),
-      tilt(problem.tilt), offset(problem.offset / problem.alpha) {
+      first_class(classes - outputs), d(problem.d()), penalty(pure(problem.penalty)),
+      quadratic(penalty.kind == PenaltyKind::l2), layout(penalty), y(problem.y),
+      lambda(problem.lambda), tilt(problem.tilt), offset(problem.offset / problem.alpha) {
   set_margins();
   mean.assign(d, 0.0);
   free = {n, classes, problem.intercept ? 1 : 0, {}};

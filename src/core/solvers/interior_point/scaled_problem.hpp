@@ -26,7 +26,7 @@ class ScaledProblem {
   const int n, classes, outputs;
   const int first_class;  ///< the first one with weights
   const int64_t d;
-  const Penalty penalty;
+  const Penalty penalty;  ///< a mixture at one of its ends is the pure penalty
   const bool quadratic;
   const PenaltyLayout layout;
   const int32_t* y;

@@ -19,7 +19,7 @@ bool InteriorPoint::iterate(int it) {
   x_.mu = average_complementarity();
   blocks.compute_scaling();
   // Without groups the curvatures differ too much from feature to feature: refining takes what is saved.
-  system_.coarse = prices_change() && !p_.layout.shape.single() &&
+  system_.coarse = prices_change() && p_.layout.shape.kind != BlockKind::absolute &&
                    incumbent_.dense.primal - incumbent_.dual_value >
                        kCoarseGap * p_.magnitude(incumbent_.dense.primal);
   damp_free_coefficients();
@@ -89,8 +89,8 @@ void InteriorPoint::assemble() {
     system_.choose_explicit(set_.blocks, set_.column_scale.data(), kExplicitMove / x_.mu, alike_);
   const bool joint = p_.layout.joint;
   system_.assemble(set_.blocks, set_.X.data(), joint,
-                   p_.quadratic || (joint && p_.layout.shape.euclidean()), x_.U.data(),
-                   x_.Y.data());
+                   p_.quadratic || (joint && p_.layout.shape.kind == BlockKind::euclidean),
+                   x_.U.data(), x_.Y.data());
   assembled_ = set_.blocks.n_coordinates();
   restore_explicit(explicit_before);
 }

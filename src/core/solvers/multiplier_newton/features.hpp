@@ -22,7 +22,7 @@ class NewtonFeatures {
   /// rms: d root mean squares of the columns, the scale of unpenalised ones.
   NewtonFeatures(const HingeProblem& problem, const double* rms)
       : p_(problem), d_(problem.d()), outputs_(problem.outputs()),
-        manifold_(problem.penalty), inverse(size(d_)) {
+        manifold_(problem.penalty.kind, problem.penalty.l1_ratio), inverse(size(d_)) {
     for (int64_t j = 0; j < d_; ++j) {
       const double size = p_.penalty.omega[j] > 0.0 ? p_.penalty.omega[j] : rms[j];
       inverse[j] = size > 0.0 ? 1.0 / size : 1.0;

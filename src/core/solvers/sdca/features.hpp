@@ -23,9 +23,9 @@
 #include "design/row_kernels.hpp"
 #include "design/row_reader.hpp"
 #include "penalty/penalty.hpp"
-#include "penalty/prox_map.hpp"
 #include "prox/prox.hpp"
 #include "solvers/sdca/entries.hpp"
+#include "solvers/sdca/prox_map.hpp"
 #include "support/mmap_vector.hpp"
 
 namespace sparsvm {
@@ -33,7 +33,8 @@ namespace sparsvm {
 class SdcaFeatures {
  public:
   explicit SdcaFeatures(const Penalty& penalty)
-      : penalty_(penalty.simplified()), K_(penalty.outputs), map_(sdca_map(penalty_)) {}
+      : penalty_(penalty), K_(penalty.outputs), map_(sdca_map(penalty)),
+        absolute_(penalty.grouped() && map_ == SdcaMap::entries) {}
 
   SdcaMap map() const { return map_; }
   bool linear() const { return map_ == SdcaMap::linear; }
@@ -53,10 +54,11 @@ class SdcaFeatures {
     gain_.resize(size(m_));
     // Only what shrinks has the others.
     for (auto* list : {&anchor_, &level_, &size_}) list->assign(linear() ? 0 : size(m_), 0.0);
-    const double share = map_ == SdcaMap::entries ? penalty_.absolute : 1.0;
+    const double quad = absolute_ ? 0.0 : penalty_.quad();
+    const double share = map_ == SdcaMap::entries ? (absolute_ ? 1.0 : penalty_.ratio()) : 1.0;
     for (int64_t j = 0; j < m_; ++j) {
       const double omega = penalty_.omega[features_[j]];
-      gain_[j] = 1.0 / (omega * omega * (inverse_sigma + penalty_.square));
+      gain_[j] = 1.0 / (omega * omega * (inverse_sigma + quad));
       if (linear()) continue;
       anchor_[j] = omega * omega * inverse_sigma;
       level_[j] = share * omega;
@@ -284,7 +286,10 @@ class SdcaFeatures {
   }
 
   /// g at the centre.
-  double penalty() const { return penalty_sum(penalty_, features_, center_.data()); }
+  double penalty() const {
+    if (absolute_) return absolute_sum(penalty_, features_, center_.data());
+    return penalty_sum(penalty_, features_, center_.data());
+  }
 
  private:
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
@@ -350,7 +355,7 @@ class SdcaFeatures {
 
   template <typename T>
   double gather_rows(const T* x, const int32_t* index, int64_t count, double* s) {
-    const double share = map_ == SdcaMap::rows_sparse ? penalty_.absolute : 1.0;
+    const double share = map_ == SdcaMap::rows_sparse ? penalty_.l1_ratio : 1.0;
     double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
@@ -392,12 +397,13 @@ class SdcaFeatures {
 
   /// V_j shrunk at its level, without the gain.
   void shrink_row(int64_t j, double* out) {
-    sdca_shrink(map_, penalty_.absolute, V_.data() + j * K_, K_, level_[j], out, scratch_);
+    sdca_shrink(map_, penalty_.l1_ratio, V_.data() + j * K_, K_, level_[j], out, scratch_);
   }
 
   Penalty penalty_;
   int64_t K_, m_ = 0;
   SdcaMap map_;
+  bool absolute_;         // groups of one entry
   bool uniform_ = false;  // all gains are the same
   int64_t averaged_ = 0;  // steps in the mean of the linear case
   std::vector<int32_t> features_;

@@ -28,14 +28,22 @@ class SdcaPrices {
  public:
   explicit SdcaPrices(const HingeProblem& problem)
       : problem_(problem), d_(problem.design->d()), outputs_(problem.outputs()),
-        shape_(problem.penalty.shape()), joint_(problem.penalty.joint()),
-        single_(problem.penalty.single_features()) {
-    if (!single_) layout_.emplace(problem.penalty);
+        shape_(PenaltyLayout::make_shape(problem.penalty.kind, problem.penalty.l1_ratio)),
+        joint_(problem.penalty.grouped() && !problem.penalty.per_class && outputs_ > 1) {
+    const Penalty& penalty = problem.penalty;
+    if (penalty.grouped()) {
+      std::vector<unsigned char> seen(static_cast<std::size_t>(penalty.n_groups), 0);
+      for (int64_t j = 0; j < d_; ++j) single_ = !seen[group_of(j)]++ && single_;
+    }
+    if (!single_) {
+      layout_.emplace(penalty.kind, penalty.l1_ratio, penalty.groups, penalty.n_groups,
+                      penalty.per_class, penalty.omega, d_, outputs_);
+    }
     values_.resize(static_cast<std::size_t>(single_ ? outputs_ : layout_->largest_block()));
   }
 
   /// A penalty whose dual says which features are zero.
-  bool selects() const { return problem_.penalty.selects(); }
+  bool selects() const { return problem_.penalty.grouped() || problem_.penalty.ratio() > 0.0; }
   int64_t group_of(int64_t j) const {
     return problem_.penalty.grouped() ? problem_.penalty.groups[j] : j;
   }
@@ -104,7 +112,7 @@ class SdcaPrices {
   }
 
   void add_squares(int64_t first, int64_t last) {
-    const double ratio = problem_.penalty.absolute, quad = problem_.penalty.square;
+    const double ratio = problem_.penalty.ratio(), quad = problem_.penalty.quad();
     if (quad == 0.0) return;
     double excess = 0.0;
     for (int64_t j = first; j < last; ++j) {
@@ -120,7 +128,7 @@ class SdcaPrices {
 
   /// The dual norms of the groups: single features from first on, or all groups.
   void measure(int64_t first, int64_t last) {
-    if (single_ && joint_ && shape_.euclidean()) {
+    if (single_ && joint_ && shape_.kind == BlockKind::euclidean) {
       row_squares_.resize(static_cast<std::size_t>(last - first));
       sum_row_squares(pull_.data(), last - first, outputs_, row_squares_.data());
       for (int64_t j = first; j < last; ++j) {
@@ -156,7 +164,7 @@ class SdcaPrices {
   int64_t d_, outputs_;
   BlockShape shape_;
   bool joint_;                           // the outputs of a group have one norm
-  bool single_;                          // every group is one feature,
+  bool single_ = true;                   // every group is one feature,
   std::optional<PenaltyLayout> layout_;  // otherwise what belongs to which
   MmapVector<double> pull_, norms_, values_;
   std::vector<double> row_squares_;
@@ -218,7 +226,7 @@ class SdcaWorkingSet {
     for (int64_t e = 0; e < std::ssize(pull); ++e) {
       const double price = std::abs(pull[e]) / problem_.penalty.omega[features[e / outputs_]];
       used += center[e] != 0.0;
-      take[e] = center[e] != 0.0 || price >= SdcaSettings::kTightFrom * problem_.penalty.absolute;
+      take[e] = center[e] != 0.0 || price >= SdcaSettings::kTightFrom * problem_.penalty.ratio();
       if (!take[e]) {
         rest.emplace_back(-price, static_cast<int32_t>(e));
       } else {
@@ -345,7 +353,7 @@ class SdcaCosts {
   /// How much the dual norm may answer to a relative change of the dual variables of one class. The parts of
   /// G that classes contribute cancel where a feature has a mean; balancing disturbs that.
   double leverage() const {
-    if (problem_.penalty.square != 0.0) return 1.0;
+    if (problem_.penalty.quad() != 0.0) return 1.0;
     MmapVector<double> moved(static_cast<std::size_t>(n_)), G(static_cast<std::size_t>(d_));
     for (int64_t i = 0; i < n_; ++i)
       moved[i] = problem_.lambda[i] - samples_.dual()[i * K_ + problem_.y[i]];

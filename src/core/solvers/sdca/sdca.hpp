@@ -113,7 +113,7 @@ class Sdca {
   /// Give up what rebuilding makes anew, while others need memory; reading dense data takes too long.
   void release();
 
-  bool norm_penalty() const { return problem_.penalty.square == 0.0; }
+  bool norm_penalty() const { return problem_.penalty.quad() == 0.0; }
   double omega(int64_t j) const { return problem_.penalty.omega[j]; }
 
   /// Dense data of which at most half is not zero are read compressed.

@@ -1,4 +1,4 @@
-// W(V) of sdca/features.hpp, a prox map: the shapes it takes with the different penalties, its derivative where rows
+// W(V) of features.hpp: the shapes it takes with the different penalties, its derivative where rows
 // are easily differentiated, and its values where the penalty joins several features.
 #pragma once
 
@@ -21,13 +21,16 @@ inline bool all_zero_row(const double* row, int64_t K) {
 /// or by wider groups.
 enum class SdcaMap { linear, entries, rows_l2, rows_sparse, rows_linf, groups };
 
-/// Of a simplified penalty.
+/// Groups of one entry are entries: every norm is the absolute value.
 inline SdcaMap sdca_map(const Penalty& penalty) {
-  if (!penalty.grouped()) return penalty.absolute == 0.0 ? SdcaMap::linear : SdcaMap::entries;
-  if (!penalty.joint() || !penalty.single_features()) return SdcaMap::groups;
-  return penalty.maximum()         ? SdcaMap::rows_linf
-         : penalty.absolute == 0.0 ? SdcaMap::rows_l2
-                                   : SdcaMap::rows_sparse;
+  if (!penalty.grouped()) return penalty.ratio() == 0.0 ? SdcaMap::linear : SdcaMap::entries;
+  std::vector<int32_t> count(static_cast<std::size_t>(penalty.n_groups), 0);
+  for (int64_t j = 0; j < penalty.d; ++j)
+    if (++count[penalty.groups[j]] > 1) return SdcaMap::groups;
+  if (penalty.per_class || penalty.outputs == 1) return SdcaMap::entries;
+  return penalty.kind == PenaltyKind::group_l2     ? SdcaMap::rows_l2
+         : penalty.kind == PenaltyKind::group_linf ? SdcaMap::rows_linf
+                                                   : SdcaMap::rows_sparse;
 }
 
 /// A row v of V shrunk at its level, without the gain; not for groups.
@@ -203,10 +206,13 @@ class SdcaGroups {
   }
 
   void shrink(double* u, int64_t n) {
-    if (penalty_->maximum()) return prox_group_linf(u, n, penalty_->norm, u, scratch_);
-    for (int64_t k = 0; k < n && penalty_->absolute > 0.0; ++k)
-      u[k] = soft(u[k], penalty_->absolute);
-    prox_group_l2(u, n, penalty_->norm, u);
+    switch (penalty_->kind) {
+      case PenaltyKind::group_linf: return prox_group_linf(u, n, 1.0, u, scratch_);
+      case PenaltyKind::sparse_group:
+        for (int64_t k = 0; k < n; ++k) u[k] = soft(u[k], penalty_->l1_ratio);
+        return prox_group_l2(u, n, 1.0 - penalty_->l1_ratio, u);
+      default: return prox_group_l2(u, n, 1.0, u);
+    }
   }
 
   const Penalty* penalty_ = nullptr;

@@ -1,6 +1,6 @@
 """The eight classifiers of the difference-of-convex experiments, and how they are judged.
 
-Every module ``experiments/dc_*.py`` follows the same protocol: 70 % of the samples train and 30 %
+Every module ``experiments/p004_*.py`` follows the same protocol: 70 % of the samples train and 30 %
 test, lambda is chosen from ``LAMBDAS`` by five-fold cross-validation on the training samples (of
 equal accuracies the first of the set), and 20 repetitions give mean and standard deviation. All
 non-convex fits start from the convex machine of the same fold and lambda, which is fitted once.
@@ -8,16 +8,14 @@ non-convex fits start from the convex machine of the same fold and lambda, which
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+from harness import subplots
+
+# isort: split
 
 import numpy as np
-from joblib import Parallel, delayed
+from matplotlib import colormaps
 from sklearn.model_selection import StratifiedKFold
 
 from sparsvm.data.design import make_design
@@ -30,7 +28,6 @@ from sparsvm.solvers import DCA, InteriorPoint
 LAMBDAS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 REPETITIONS = 20
 NONZERO = 1e-6
-RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True)
@@ -157,11 +154,6 @@ def run(X, y, seed, classifiers=CLASSIFIERS):
     return rows
 
 
-def repeat(once, options):
-    """Results of ``once(seed)``, one for each repetition."""
-    return Parallel(n_jobs=options.jobs)(delayed(once)(s) for s in range(options.repetitions))
-
-
 def with_mu(classifier, mu):
     """The same classifier with another width of its ramp."""
     return replace(classifier, loss=Ramp(mu=mu))
@@ -171,65 +163,45 @@ def mean_std(values):
     return f"{np.mean(values):.2f} ± {np.std(values):.2f}"
 
 
-def arguments(description):
-    """Parse the options that all experiments share."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
-    parser.add_argument("--jobs", type=int, default=1, help="repetitions at the same time")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of tables and figures")
-    options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    return options
+def bars(rows, key, groups, classifiers, xlabel, ylabel):
+    """Grouped bars: mean over repetitions with one standard deviation.
 
-
-def write_table(path, title, header, rows, notes=()):
-    """Write a Markdown table under its title and the command that made it, and print it."""
-    command = f"`python {' '.join(sys.argv)}`"
-    lines = [title, "", command, "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    lines += [line for note in notes for line in ("", note)]
-    path.write_text("\n".join(lines) + "\n")
-    print("\n".join(lines), flush=True)
-
-
-def panels(path, wanted, groups, values, labels=CLASSIFIERS, xlabel=""):
-    """Draw one panel of grouped bars per quantity: mean over repetitions, bars of one deviation.
-
-    ``values[group][classifier name]`` is a list of dictionaries, one per repetition.
+    ``groups`` are functions of a row by their labels on the axis.
     """
-    import matplotlib
+    figure, axes = subplots(1, 1, (9, 3.6))
+    ax = axes[0, 0]
+    colours = colormaps["Paired"].colors
+    width = 0.85 / len(classifiers)
+    for at, name in enumerate(classifiers):
+        cells = [
+            [row[key] for row in rows if row["classifier"] == name and belongs(row)]
+            for belongs in groups.values()
+        ]
+        place = np.arange(len(groups)) + (at - (len(classifiers) - 1) / 2) * width
+        ax.bar(
+            place,
+            [np.mean(cell) if cell else 0.0 for cell in cells],
+            width,
+            yerr=[np.std(cell) if cell else 0.0 for cell in cells],
+            color=colours[at if at >= 8 else (at % 4) * 2 + (at >= 4)],
+            error_kw={"lw": 0.7},
+            label=name,
+        )
+    ax.set_xticks(np.arange(len(groups)), list(groups))
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.set_ylim(bottom=0.0)
+    handles, names = ax.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=5, frameon=False, fontsize=8)
+    return figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(
-        len(wanted), 1, figsize=(9, 2.9 * len(wanted)), squeeze=False, layout="constrained"
-    )
-    colours = plt.get_cmap("Paired").colors
-    width = 0.85 / len(labels)
-    for ax, (key, (title, skipped)) in zip(axes[:, 0], wanted.items(), strict=True):
-        for at, classifier in enumerate(labels):
-            if classifier.name in skipped:
-                continue
-            cells = [[row[key] for row in values[group][classifier.name]] for group in groups]
-            place = np.arange(len(groups)) + (at - (len(labels) - 1) / 2) * width
-            ax.bar(
-                place,
-                [np.mean(cell) for cell in cells],
-                width,
-                yerr=[np.std(cell) for cell in cells],
-                color=colours[at if at >= 8 else (at % 4) * 2 + (at >= 4)],
-                error_kw={"lw": 0.7},
-                label=classifier.name,
-            )
-        ax.set_xticks(np.arange(len(groups)), [str(group) for group in groups])
-        ax.set_ylabel(title)
-        ax.set_ylim(bottom=0.0)
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[-1, 0].set_xlabel(xlabel)
-    # The last panel, accuracy, has every classifier.
-    handles, names = axes[-1, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    print(path)
+def means(rows, key, groups, classifiers):
+    """Table of mean and deviation: a line a classifier, a column a group."""
+    lines = []
+    for name in classifiers:
+        cells = [
+            [row[key] for row in rows if row["classifier"] == name and belongs(row)]
+            for belongs in groups.values()
+        ]
+        lines.append([name, *(mean_std(cell) if cell else "" for cell in cells)])
+    return lines

@@ -1,0 +1,184 @@
+"""What every experiment shares: cells that are measured once, a CSV, a figure and a page.
+
+An experiment is a list of cells (dictionaries of what is varied), a function that measures one cell
+and returns rows of numbers, a function that draws all rows, and one that tells them in words. Rows
+are written as soon as a cell is done, so that an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# One thread, before NumPy is loaded: seconds are of the processor.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+Cell = dict[str, Any]
+Row = dict[str, Any]
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+QUICK = HERE.parent / "build" / "experiments"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of a paper.
+
+    Parameters
+    ----------
+    item : str
+        Its name, such as "000 Table 1".
+    cells : callable
+        ``cells(quick)`` lists what is to be measured.
+    measure : callable
+        ``measure(cell, quick)`` returns rows, to which the cell's own values are added.
+    tell : callable
+        ``tell(rows)`` returns the Markdown under the title: protocol, table, what differs and why.
+    draw : callable, optional
+        ``draw(rows)`` returns a matplotlib figure.
+    claims : tuple of (claim, judge)
+        Sentences of the paper with ``judge(rows)`` that returns "confirmed", "refuted" or "not
+        testable here" and the number that says so.
+    """
+
+    item: str
+    title: str
+    cells: Callable[[bool], list[Cell]]
+    measure: Callable[[Cell, bool], list[Row]]
+    tell: Callable[[list[Row]], str]
+    draw: Callable[[list[Row]], Any] | None = None
+    claims: tuple[tuple[str, Callable[[list[Row]], tuple[str, str]]], ...] = ()
+    alternative: str = field(default="", kw_only=True)  # what the figure shows, for its alt text
+    data: str = field(default="", kw_only=True)  # name of a CSV that several experiments share
+
+    @property
+    def stem(self) -> str:
+        """File name without its ending: 000_table_1."""
+        return self.item.lower().replace(".", "").replace("fig ", "figure ").replace(" ", "_")
+
+    def main(self) -> None:
+        """Run as a program."""
+        parser = argparse.ArgumentParser(description=f"{self.item}: {self.title}")
+        parser.add_argument("--quick", action="store_true", help="a few small cells, in seconds")
+        parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+        parser.add_argument(
+            "--output", type=Path, help="folder of the CSV, the figure and the page"
+        )
+        options = parser.parse_args()
+        output = options.output or (QUICK if options.quick else RESULTS)
+        self.run(output, quick=options.quick, fresh=options.fresh)
+
+    def run(self, output: Path, *, quick: bool = False, fresh: bool = False) -> list[Row]:
+        """Measure what is missing, then write CSV, figure and page."""
+        output.mkdir(parents=True, exist_ok=True)
+        table = output / f"{self.data or self.stem}.csv"
+        if fresh:
+            table.unlink(missing_ok=True)
+        cells = self.cells(quick)
+        rows = _read(table)
+        for at, cell in enumerate(cells):
+            if any(all(row.get(key) == value for key, value in cell.items()) for row in rows):
+                continue
+            shown = ", ".join(f"{key} {value}" for key, value in cell.items())
+            print(f"{self.item} [{at + 1}/{len(cells)}] {shown}", end=" ", flush=True)
+            began = time.process_time()
+            rows += [{**cell, **row} for row in self.measure(cell, quick)]
+            print(f"({time.process_time() - began:.1f} s)", flush=True)
+            _write(table, rows)
+        self._present(output, rows)
+        return rows
+
+    def _present(self, output: Path, rows: list[Row]) -> None:
+        parts = [f"# {self.item}: {self.title}", self.tell(rows)]
+        if self.draw is not None:
+            parts.append(f"![{self.alternative or self.title}]({self.stem}.png)")
+            _save(self.draw(rows), output / f"{self.stem}.png")
+        if self.claims:
+            judged = [(claim, *judge(rows)) for claim, judge in self.claims]
+            parts.append(markdown_table(("the paper says", "", "found"), judged))
+        module = Path(sys.modules[self.measure.__module__].__file__ or "").name
+        table = f"{self.data or self.stem}.csv"
+        parts.append(f"Made by `python experiments/{module}`; numbers in [{table}]({table}).")
+        page = output / f"{self.stem}.md"
+        page.write_text("\n\n".join(part.strip() for part in parts) + "\n")
+        print(f"wrote {page}", flush=True)
+
+
+def markdown_table(header: tuple[str, ...], rows: list[Any]) -> str:
+    """Return a Markdown table; floats are shown with three digits."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(_shown(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def pick(rows: list[Row], **wanted: Any) -> list[Row]:
+    """Return the rows with these values."""
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def values(rows: list[Row], key: str, **wanted: Any) -> list[Any]:
+    """Return one column of the rows with these values."""
+    return [row[key] for row in pick(rows, **wanted)]
+
+
+def distinct(rows: list[Row], key: str) -> list[Any]:
+    """Return the values of a column in the order of their first appearance."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def subplots(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    """Return a figure and a grid of axes in the style of all experiments."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for ax in axes.flat:
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _save(figure: Any, path: Path) -> None:
+    from matplotlib import pyplot as plt
+
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _read(path: Path) -> list[Row]:
+    if not path.is_file():
+        return []
+    with path.open(newline="") as file:
+        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _write(path: Path, rows: list[Row]) -> None:
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    partial = path.with_suffix(".partial")
+    with partial.open("w", newline="") as file:
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    partial.replace(path)
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
