@@ -4,12 +4,14 @@ from sparsvm import losses, penalties, prox, solvers
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
-from sparsvm.path.svm_path import alpha_max, svm_path
+from sparsvm.estimators.svm_path import SVMPath, svm_path
+from sparsvm.path.svm_path import alpha_max
 
 __all__ = [
     "ConstrainedSparseSVC",
     "MaxMarginSVC",
     "ModelCertificate",
+    "SVMPath",
     "SparseSVC",
     "SparseSVCCV",
     "alpha_max",

@@ -162,3 +162,18 @@ def test_the_matrix_is_never_copied(convert):
         tracemalloc.stop()
     assert form.rows.size == 2000
     assert peak < X.nbytes / 4
+
+
+@pytest.mark.parametrize("with_margin", [False, True])
+def test_other_weights_give_the_form_that_reading_again_gives(with_margin):
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 2, (60, 3)).astype(float)
+    codes = rng.integers(0, 2, 60)
+    margin = rng.integers(1, 3, 60).astype(float) if with_margin else None
+    whole = canonical_form(X, codes, rng.uniform(0.1, 1.0, 60), margin)
+    weight = rng.uniform(0.1, 1.0, 60) * rng.integers(0, 3, 60)
+    part, again = whole.with_weights(weight), canonical_form(X, codes, weight, margin)
+    np.testing.assert_array_equal(X[part.rows], X[again.rows])
+    for name in ("codes", "weight", "margin", "sample_of_row"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(again, name))
+    assert whole.with_weights(np.zeros(60)).rows.size == 0

@@ -22,7 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
 
 from sparsvm import SparseSVC, SparseSVCCV
-from sparsvm.penalties import L1, GroupL2, SparseGroup
+from sparsvm.losses import Hinge
+from sparsvm.penalties import L1, ElasticNet, GroupL2, SparseGroup
 
 ESTIMATORS = (
     SparseSVC(penalty="l1", alpha=0.05),
@@ -45,6 +46,24 @@ def test_a_pipeline_scales_and_classifies(wine, estimator):
     model = make_pipeline(StandardScaler(), estimator).fit(X, y)
     assert model.score(X, y) > 0.95
     assert model[-1].selected_features_.size < 13
+
+
+def test_parameters_of_parts_that_are_given_by_name_can_be_set(wine):
+    X, y = wine
+    model = SparseSVC("hinge", "elasticnet", solver="sdca")
+    model.set_params(penalty__l1_ratio=0.2, loss__margin=2.0, alpha=0.3)
+    assert model.penalty == ElasticNet(l1_ratio=0.2)
+    assert model.loss == Hinge(margin=2.0)
+    assert (model.alpha, model.solver) == (0.3, "sdca")
+    model.set_params(penalty="sparse_group", penalty__l1_ratio=0.7)
+    assert model.penalty == SparseGroup(l1_ratio=0.7)
+    with pytest.raises(ValueError, match="SparseGroup has no parameter 'colour'"):
+        model.set_params(penalty__colour=1)
+    search = GridSearchCV(
+        SparseSVC(penalty="elasticnet", alpha=0.1), {"penalty__l1_ratio": [0.3, 0.9]}, cv=3
+    )
+    assert search.fit(X, y).best_estimator_.penalty.l1_ratio in (0.3, 0.9)
+    assert search.estimator.penalty == "elasticnet"
 
 
 def test_grid_search_reaches_the_parameters_of_the_penalty(wine):

@@ -2,6 +2,7 @@
 
 import builtins
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
 
 from sparsvm import SparseSVC, SparseSVCCV, alpha_max
+from sparsvm.data import canonical, training_set
+from sparsvm.estimators import cv_progress
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, GroupL2, SparseGroup
 
@@ -74,11 +77,10 @@ def test_parameters_of_penalty_and_loss_are_chosen_together_with_alpha(data):
     X, y = data
     grid = {"penalty__l1_ratio": [0.1, 0.9], "loss__margin": [1.0, 2.0]}
     model = quick(penalty="sparse_group", param_grid=grid).fit(X, y)
-    assert model.cv_results_["scores"].shape == (4, 8, 3)
-    assert model.cv_results_["alphas"].shape == (4, 8)
+    assert len(model.cv_results_["params"]) == 4 * 8
     assert set(model.best_params_) == {"alpha", "penalty__l1_ratio", "loss__margin"}
-    means = model.cv_results_["scores"].mean(axis=2)
-    assert model.best_score_ == means.max()
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
+    assert model.cv_results_["params"][model.best_index_] == model.best_params_
     chosen = SparseSVC(
         Hinge(margin=model.best_params_["loss__margin"]),
         SparseGroup(l1_ratio=model.best_params_["penalty__l1_ratio"]),
@@ -87,10 +89,69 @@ def test_parameters_of_penalty_and_loss_are_chosen_together_with_alpha(data):
     np.testing.assert_array_equal(model.coef_, chosen.fit(X, y).coef_)
 
 
+def test_results_are_a_table_of_candidates_and_alphas(data):
+    X, y = data
+    grid = [{"penalty": ["elasticnet"], "penalty__l1_ratio": [0.5, 1.0]}, {"loss": ["logistic"]}]
+    model = quick(param_grid=grid).fit(X, y)
+    frame = pd.DataFrame(model.cv_results_)
+    assert len(frame) == 3 * 8
+    row = frame.iloc[model.best_index_]
+    assert row["param_alpha"] == model.alpha_
+    assert row["mean_test_score"] == model.best_score_ == model.scores_.mean(axis=1).max()
+    assert row["rank_test_score"] == 1
+    t = int(np.flatnonzero(model.alphas_ == model.alpha_)[0])
+    splits = [row[f"split{f}_test_score"] for f in range(3)]
+    np.testing.assert_array_equal(splits, model.scores_[t])
+    assert row["mean_n_selected"] == pytest.approx(model.n_selected_[t].mean())
+    assert frame["param_penalty__l1_ratio"].iloc[0] == 0.5
+    assert frame["param_penalty__l1_ratio"].iloc[-1] is np.ma.masked
+
+
+def test_the_path_on_all_samples_is_kept(data):
+    X, y = data
+    model = quick(param_grid={"penalty": ["l1", "l1/l2"]}).fit(X, y)
+    assert len(model.path_) == 8
+    np.testing.assert_array_equal(model.path_.alphas, model.alphas_)
+    same = model.path_.at(model.alpha_)
+    assert same.objective_ == pytest.approx(model.objective_, rel=2e-3)
+    np.testing.assert_array_equal(same.classes_, model.classes_)
+
+
+def test_folds_share_the_grid_of_all_samples_which_ends_where_nothing_changes():
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    X = rng.standard_normal((30, 50)) + 4.0 * np.eye(3, 50)[y]
+    model = SparseSVCCV(n_alphas=50, cv=3).fit(X, y)
+    assert model.scores_.shape == (model.alphas_.size, 3)
+    assert 3 < model.alphas_.size < 50
+    given = np.geomspace(1.0, 1e-3, 50)
+    assert SparseSVCCV(alphas=given, cv=3).fit(X, y).alphas_.size == 50
+
+
+def test_l2_has_alphas_by_default(data):
+    X, y = data
+    model = quick(penalty="l2").fit(X, y)
+    assert np.all(model.n_selected_ == 40)
+    assert model.dual_gap_ <= 1e-3
+
+
+def test_data_are_validated_and_hashed_once(data, monkeypatch):
+    X, y = data
+    calls = []
+    for module, name in ((training_set, "read_samples_and_labels"), (canonical, "hash_rows")):
+        real = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *args, real=real, name=name: (calls.append(name), real(*args))[1]
+        )
+    quick().fit(X, y)
+    assert sorted(calls) == ["hash_rows", "read_samples_and_labels"]
+
+
 def test_whole_penalties_may_be_compared(data):
     X, y = data
     model = quick(param_grid={"penalty": ["l1", "l1/l2", GroupL2(groups=4)]}).fit(X, y)
-    assert len(model.cv_results_["params"]) == 3
+    tried = [params["penalty"] for params in model.cv_results_["params"]]
+    assert tried == 8 * ["l1"] + 8 * ["l1/l2"] + 8 * [GroupL2(groups=4)]
     with pytest.raises(ValueError, match="param_grid may vary"):
         quick(param_grid={"tol": [1e-3]}).fit(X, y)
 
@@ -227,7 +288,7 @@ def test_points_that_missed_the_tolerance_are_told(data):
 def test_progress_is_shown_with_rich_and_without(data, capsys, monkeypatch):
     X, y = data
     quick(verbose=True, n_alphas=3).fit(X, y)
-    assert "3/3" in capsys.readouterr().out
+    assert "12/12 models" in capsys.readouterr().out
     real = builtins.__import__
 
     def without_rich(name, *args, **kwargs):
@@ -239,8 +300,22 @@ def test_progress_is_shown_with_rich_and_without(data, capsys, monkeypatch):
     quick(verbose=True, n_alphas=3, param_grid={"penalty": ["l1"]}).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert lines[-1].startswith("cross-validation: fold 3/3")
+    assert lines[-1].startswith("cross-validation: 12/12 models")
+    assert "fold 3/3: best score" in lines[-1]
     assert "penalty='l1'" in lines[-1]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_counts_models_within_a_fold(data, n_jobs, monkeypatch):
+    X, y = data
+    seen = []
+    monkeypatch.setattr(cv_progress, "_shown", lambda: nullcontext(lambda *told: seen.append(told)))
+    monkeypatch.setattr(cv_progress, "_LOOK", 1e-3)
+    quick(verbose=True, n_alphas=30, cv=2, n_jobs=n_jobs).fit(X, y)
+    solved = [told[0] for told in seen]
+    assert solved == sorted(solved)
+    assert seen[-1][:2] == (90, 90)
+    assert set(solved) - {0, 30, 60, 90}  # not only between folds
 
 
 def test_a_failing_fit_leaves_the_estimator_as_it_was(data):

@@ -39,7 +39,7 @@ def test_scikit_learn_check_with_other_penalties(estimator, check):
 
 @pytest.mark.filterwarnings("ignore:Every weight is zero:UserWarning")
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
-@parametrize_with_checks([SparseSVCCV(n_alphas=4, eps=0.1, cv=3)])
+@parametrize_with_checks([SparseSVCCV(n_alphas=4, eps=0.1)])
 def test_scikit_learn_check_of_cross_validation(estimator, check):
     check(estimator)
 

@@ -39,10 +39,15 @@ def wide(seed=0, n=30, d=200, K=3):
     return X, y
 
 
+def grid(X, y, n_alphas, eps, penalty="l1"):
+    """Return a whole grid: those by default end where nothing changes any more."""
+    return alpha_max(X, y, penalty=penalty) * np.geomspace(1.0, eps, n_alphas)
+
+
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 def test_every_point_of_the_path_has_the_objective_of_a_cold_fit(penalty):
     X, y = wide()
-    path = svm_path(X, y, penalty=penalty, n_alphas=12, eps=1e-2, tol=1e-7)
+    path = svm_path(X, y, penalty=penalty, alphas=grid(X, y, 12, 1e-2, penalty), tol=1e-7)
     assert path.converged
     assert path.gaps.max() <= 1e-7
     for t in (1, 4, 7, 11):
@@ -81,9 +86,9 @@ def test_dual_points_that_were_scaled_along_are_feasible():
 
 def test_alphas_run_from_alpha_max_down_and_the_first_point_is_zero():
     X, y = wide()
-    path = svm_path(X, y, penalty="l1/l2", n_alphas=10, eps=0.05)
+    path = svm_path(X, y, penalty="l1/l2", n_alphas=10, eps=0.3)
     assert path.alphas[0] == alpha_max(X, y, penalty="l1/l2")
-    assert path.alphas[-1] == pytest.approx(0.05 * path.alphas[0])
+    assert path.alphas[-1] == pytest.approx(0.3 * path.alphas[0])
     assert np.all(np.diff(path.alphas) < 0)
     assert path.nonzeros[0] == 0
     assert path.n_selected[-1] > 5
@@ -111,7 +116,7 @@ def test_given_alphas_are_solved_in_decreasing_order_also_above_alpha_max():
 def test_coefficients_are_sparse_and_predict_like_a_fit():
     X, y = wide()
     labels = np.array(["a", "b", "c"])[y]
-    path = svm_path(X, labels, n_alphas=8, eps=0.02, tol=1e-8)
+    path = svm_path(X, labels, alphas=grid(X, y, 8, 0.02), tol=1e-8)
     assert all(sp.issparse(coef) and coef.format == "csr" for coef in path.coefs)
     assert all(coef.nnz == np.count_nonzero(coef.data) for coef in path.coefs)
     model = SparseSVC(alpha=path.alphas[5], tol=1e-8).fit(X, labels)
@@ -122,7 +127,7 @@ def test_coefficients_are_sparse_and_predict_like_a_fit():
 
 def test_two_classes_have_one_row_of_weights():
     X, y = wide(K=2)
-    path = svm_path(X, y, n_alphas=5)
+    path = svm_path(X, y, alphas=grid(X, y, 5, 1e-3))
     assert path.coefs[0].shape == (1, X.shape[1])
     assert path.intercepts.shape == (5, 1)
     assert path.converged
@@ -156,11 +161,9 @@ def test_unpenalised_features_and_weights_enter_the_path():
     assert path.objectives[3] == pytest.approx(cold.objective_, rel=1e-7)
 
 
-def test_l2_needs_alphas_and_follows_them():
+def test_l2_uses_every_feature():
     X, y = load_wine(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    with pytest.raises(ValueError, match="leaves no weight at zero"):
-        svm_path(X, y, penalty="l2")
     path = svm_path(X, y, penalty="l2", alphas=[1.0, 0.1, 0.01])
     assert path.converged
     assert np.all(path.nonzeros == 3 * X.shape[1])

@@ -180,6 +180,25 @@ def test_drawing_without_matplotlib_says_what_to_install(wine, monkeypatch):
         SparsityPatternDisplay(np.ones((2, 3)), [0, 1, 2]).plot()
 
 
+def test_the_path_of_a_cross_validation_is_drawn_without_fitting(wine, chosen, monkeypatch):
+    def forbidden(*args, **options):
+        raise AssertionError("followed again")
+
+    monkeypatch.setattr("sparsvm.plots.path.svm_path", forbidden)
+    display = PathDisplay.from_estimator(chosen)
+    assert display.path is chosen.path_
+    with pytest.raises(ValueError, match=r"SparseSVC has no path_\. Give X and y"):
+        PathDisplay.from_estimator(SparseSVC())
+
+
+def test_the_legend_of_the_selection_hides_no_point(chosen):
+    display = SelectionDisplay.from_estimator(chosen)
+    display.figure_.canvas.draw()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert legend.y0 >= display.ax_.get_window_extent().y1 - 1.0
+    assert legend.x1 <= display.figure_.bbox.x1
+
+
 def test_names_must_fit_the_features(wine, chosen):
     X, y, _ = wine
     with pytest.raises(ValueError, match="2 names for 13 features"):

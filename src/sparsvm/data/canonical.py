@@ -71,6 +71,24 @@ class CanonicalForm:
             self.rows[keep], self.codes[keep], self.weight[keep], margin, number[self.sample_of_row]
         )
 
+    def with_weights(self, weight_of_row: Floats) -> CanonicalForm:
+        """Return the form of the same rows with other weights, without reading them again.
+
+        Samples keep their order, and lose rows of weight zero. Rows that were dropped stay so.
+        """
+        kept = np.flatnonzero((weight_of_row > 0) & (self.sample_of_row >= 0))
+        samples, weight = self.sample_of_row[kept], weight_of_row[kept]
+        # In the order in which canonical_form adds the weights that it merges.
+        order = np.lexsort([weight, samples])
+        present, starts = np.unique(samples[order], return_index=True)
+        total = np.zeros(self.rows.size)
+        if present.size:
+            total[present] = np.add.reduceat(weight[order], starts)
+        rows = np.full_like(self.sample_of_row, -1)
+        rows[kept] = samples
+        form = CanonicalForm(self.rows, self.codes, total, self.margin, rows)
+        return form.select(total > 0)
+
 
 def canonical_form(
     X: Any, codes: Array, weight: Floats, margin: Floats | None = None

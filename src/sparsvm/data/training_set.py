@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,88 @@ class TrainingSet:
         return RowShares(self.sample_of_row, share)
 
 
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Validated data in canonical form: what the training sets of all folds are parts of.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n_rows, d)
+        The user's matrix, converted only where it had to be.
+    y : ndarray of shape (n_rows,)
+        The labels of the rows.
+    labels : ndarray
+        All distinct labels, sorted.
+    weight_of_row : ndarray of shape (n_rows,)
+        The weight of each of the user's rows, as given.
+    form : CanonicalForm
+        The distinct samples.
+    feature_names : ndarray of d str, or None
+        Names of the columns, where X has names that are all strings.
+    """
+
+    X: Any
+    y: Array
+    labels: Array
+    weight_of_row: Floats
+    form: CanonicalForm
+    feature_names: Array | None = None
+
+    def with_weights(self, weight_of_row: Floats) -> Samples:
+        """Return the same rows with other weights; X is neither read nor copied.
+
+        The samples and their order are what reading the rows again with these weights would give.
+        Rows that have no weight here stay without.
+        """
+        return replace(
+            self, weight_of_row=weight_of_row, form=self.form.with_weights(weight_of_row)
+        )
+
+    def training_set(self, class_weight: Any = None) -> TrainingSet:
+        """Return the distinct weighted samples.
+
+        Class factors multiply the weights after identical samples are merged: c + c + c and 3 c
+        may differ in the last bit, and then weighting and repetition would be two problems.
+        Samples whose share of the weight vanishes in rounding count as samples without weight.
+        """
+        form, labels = self.form, self.labels
+        weight, power = _weighted(form, labels, class_weight)
+        kept = _has_share(weight)
+        if not kept.all():
+            form, weight = form.select(kept), weight[kept]
+        present = np.unique(form.codes)
+        require_two_classes(labels[present])
+        number = np.zeros(labels.size, dtype=np.int32)
+        number[present] = np.arange(present.size)
+        total = weight.sum()
+        return TrainingSet(
+            design=make_design(self.X, rows=form.rows),
+            dtype=self.X.dtype,
+            y=number[form.codes],
+            mass=weight / total,
+            total=float(np.ldexp(total, power)),
+            margin_scale=form.margin,
+            classes=labels[present],
+            label_numbers=present.astype(np.intp),
+            labels=labels,
+            sample_of_row=form.sample_of_row,
+            weight_of_row=self.weight_of_row,
+            feature_names=self.feature_names,
+        )
+
+
+def read_all(
+    estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, sample_margin: Any = None
+) -> Samples:
+    """Validate the arguments of ``fit`` and bring them into canonical form."""
+    X, y = read_samples_and_labels(estimator, X, y)
+    weight = read_weights(sample_weight, X.shape[0])
+    margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
+    labels, codes = np.unique(y, return_inverse=True)
+    form = canonical_form(X, codes.ravel(), weight, margin)
+    return Samples(X, y, labels, weight, form, getattr(estimator, "feature_names_in_", None))
+
+
 def read_training_set(
     estimator: Any,
     X: Any,
@@ -115,41 +197,9 @@ def read_training_set(
     sample_margin: Any = None,
     class_weight: Any = None,
 ) -> TrainingSet:
-    """Validate the arguments of ``fit`` and bring them into canonical form.
-
-    Class factors multiply the weights after identical samples are merged: c + c + c and 3 c may
-    differ in the last bit, and then weighting and repetition would be two problems. Samples whose
-    share of the weight vanishes in rounding count as samples without weight.
-    """
-    X, y = read_samples_and_labels(estimator, X, y)
-    weight_of_row = weight = read_weights(sample_weight, X.shape[0])
-    margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
-    labels, codes = np.unique(y, return_inverse=True)
-    form = canonical_form(X, codes.ravel(), weight, margin)
-
-    weight, power = _weighted(form, labels, class_weight)
-    kept = _has_share(weight)
-    if not kept.all():
-        form, weight = form.select(kept), weight[kept]
-    present = np.unique(form.codes)
-    require_two_classes(labels[present])
-    number = np.zeros(labels.size, dtype=np.int32)
-    number[present] = np.arange(present.size)
-    total = weight.sum()
-    return TrainingSet(
-        design=make_design(X, rows=form.rows),
-        dtype=X.dtype,
-        y=number[form.codes],
-        mass=weight / total,
-        total=float(np.ldexp(total, power)),
-        margin_scale=form.margin,
-        classes=labels[present],
-        label_numbers=present.astype(np.intp),
-        labels=labels,
-        sample_of_row=form.sample_of_row,
-        weight_of_row=weight_of_row,
-        feature_names=getattr(estimator, "feature_names_in_", None),
-    )
+    """Validate the arguments of ``fit`` and return the training set they mean."""
+    read = read_all(estimator, X, y, sample_weight=sample_weight, sample_margin=sample_margin)
+    return read.training_set(class_weight)
 
 
 def _weighted(form: CanonicalForm, labels: Array, class_weight: Any) -> tuple[Floats, int]:

@@ -20,30 +20,20 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.parallel import Parallel, delayed
 
 from sparsvm._typing import Array, Floats
-from sparsvm.data.inputs import (
-    Within,
-    read_per_sample,
-    read_samples_and_labels,
-    read_weights,
-)
-from sparsvm.data.training_set import unchanged_on_error
-from sparsvm.estimators.cv_folds import (
-    Fold,
-    FoldResult,
-    checked_splits,
-    default_folds,
-    one_error_rule,
-    run_fold,
-    takes_weights,
-)
-from sparsvm.estimators.cv_progress import reporting
+from sparsvm.data.inputs import Within
+from sparsvm.data.training_set import Samples, read_all, unchanged_on_error
+from sparsvm.estimators.cv_folds import FoldResult, Shared, run_fold, takes_weights, whole_path
+from sparsvm.estimators.cv_progress import Report, reporting
+from sparsvm.estimators.cv_results import one_error_rule, stacked, table
+from sparsvm.estimators.cv_splits import checked_splits, default_folds
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.row_dual import RowDual
 from sparsvm.estimators.sparse_svc import SparseSVC
+from sparsvm.estimators.svm_path import SVMPath
 from sparsvm.losses import Loss, as_loss
-from sparsvm.path.alpha_max import largest_alpha
-from sparsvm.path.svm_path import checked_grid, grid_below
+from sparsvm.path.grid import checked_grid
 from sparsvm.penalties import Penalty, as_penalty
+from sparsvm.problem.solution import Start
 from sparsvm.solvers import thread_count
 
 # sklearn.model_selection and sklearn.metrics are imported where they are used: loading them takes
@@ -63,8 +53,9 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
     loss, penalty, fit_intercept, class_weight, solver, tol, max_iter, random_state
         As for :class:`~sparsvm.SparseSVC`.
     alphas : array-like or None, default=None
-        Strengths of the penalty to try. By default ``n_alphas`` values from
-        :func:`~sparsvm.alpha_max` of all (weighted) samples down to ``eps`` times it.
+        Strengths of the penalty to try. By default those of :func:`~sparsvm.svm_path` on all
+        (weighted) samples: ``n_alphas`` values from :func:`~sparsvm.alpha_max` down to ``eps``
+        times it, without those where nothing changes any more.
     n_alphas : int, default=100
     eps : float, default=1e-3
     param_grid : None, dict or list of dicts, default=None
@@ -102,9 +93,16 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         Their scores.
     n_selected_ : ndarray of shape (n_alphas, n_folds)
         Number of features their models use.
+    path_ : SVMPath
+        The path on all samples, with the other parameters at their best.
     cv_results_ : dict
-        "params" (the combinations of ``param_grid``), "alphas", "scores" and "n_selected" of
-        all of them, stacked along the first axis.
+        All that was tried, as columns for ``pandas.DataFrame``, one row for each combination of
+        ``param_grid`` and alpha, named as in :class:`~sklearn.model_selection.GridSearchCV`:
+        "params", "param_alpha", "split0_test_score" and so on, "mean_test_score",
+        "std_test_score", "rank_test_score", "mean_fit_time"; and "mean_n_selected", the number
+        of features used, with "split0_n_selected" and so on.
+    best_index_ : int
+        The row of what was chosen.
     n_splits_ : int
         Number of folds.
     coef_, intercept_, classes_, objective_, dual_gap_, dual_, n_iter_, result_, class_prior_
@@ -221,28 +219,19 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         """
         thread_count(self.n_jobs)  # refuses what is no number of them
         models = list(self._models())
-        from sklearn.model_selection import check_cv
-
         with unchanged_on_error(self):
-            X, y = read_samples_and_labels(self, X, y)
-            weight = read_weights(sample_weight, X.shape[0])
-            margin = read_per_sample(sample_margin, X.shape[0], "sample_margin")
-            routed = self._routed(None if sample_weight is None else weight, params)
-            splitter = check_cv(
-                default_folds(y) if self.cv is None else self.cv, y, classifier=True
-            )
-            splits = checked_splits(splitter.split(X, y, **routed["split"]), y.size)
+            samples = read_all(self, X, y, sample_weight=sample_weight, sample_margin=sample_margin)
             given, models = models, self._aligned(models)
-            data, _ = models[0][1]._convex_problem(X, y, weight, margin)
-            # What has no weight among all samples has none in a fold, where its share is larger.
-            weight = np.where(data.sample_of_row >= 0, weight, 0.0)
-            scorer = None if self.scoring in (None, "accuracy") else self._scorer()
-            shared = Fold(X, y, weight, margin, data.classes, scorer, routed["score"])
-            grids = [self._grid(model, shared) for _, model in models]
-            results = self._run(shared, models, grids, splits)
-            self._choose(given, grids, results)
+            weights = None if sample_weight is None else samples.weight_of_row
+            routed = self._routed(weights, params)
+            splits = self._splits(samples, routed["split"])
+            shared = self._shared(samples, routed["score"])
+            with reporting(bool(self.verbose)) as report:
+                paths = self._paths(shared, [model for _, model in models], report)
+                results = self._scored(shared, models, paths, splits, report)
+            candidate = self._choose(given, paths, results)
             if self.refit:
-                self._refit(models[self.best_index_[0]][1], shared)
+                self._refit(models[candidate][1], shared.samples)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -311,89 +300,114 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             for penalty in [as_penalty(model.penalty).aligned(self.n_features_in_, names)]
         ]
 
-    def _grid(self, model: SparseSVC, shared: Fold) -> Floats:
-        if self.alphas is not None:
-            return checked_grid(self.alphas)
-        _, problem = model._convex_problem(shared.X, shared.y, shared.weight, shared.margin)
-        # Where no feature lowers the loss every alpha gives zero weights, and any will do.
-        largest = largest_alpha(problem).value or 1.0
-        return grid_below(largest, problem, self.n_alphas, self.eps)
+    def _splits(self, samples: Samples, params: dict[str, Any]) -> list[tuple[Array, Array]]:
+        from sklearn.model_selection import check_cv
 
-    def _run(
+        y = samples.y
+        cv = default_folds(y) if self.cv is None else self.cv
+        splits = check_cv(cv, y, classifier=True).split(samples.X, y, **params)
+        return checked_splits(splits, y.size)
+
+    def _shared(self, samples: Samples, score_params: dict[str, Any]) -> Shared:
+        data = samples.training_set(self.class_weight)
+        if np.any((data.sample_of_row < 0) & (samples.weight_of_row > 0.0)):
+            # What has no weight among all samples has none in a fold, where its share is larger.
+            kept = np.where(data.sample_of_row >= 0, samples.weight_of_row, 0.0)
+            samples = samples.with_weights(kept)
+        scorer = None if self.scoring in (None, "accuracy") else self._scorer()
+        return Shared(samples, data.classes, scorer, score_params)
+
+    def _paths(self, shared: Shared, models: list[SparseSVC], report: Report) -> list[SVMPath]:
+        """Follow the path of every candidate on all samples; folds share its alphas."""
+        alphas = None if self.alphas is None else checked_grid(self.alphas)
+        n_alphas = self.n_alphas if alphas is None else alphas.size
+        report.total = n_alphas * len(models)
+        tasks = [
+            delayed(whole_path)(shared, model, alphas, n_alphas, self.eps, report.tick(f"{c}"))
+            for c, model in enumerate(models)
+        ]
+        return list(Parallel(n_jobs=self._workers(len(tasks)))(tasks))
+
+    def _scored(
         self,
-        shared: Fold,
+        shared: Shared,
         models: list[tuple[dict[str, Any], SparseSVC]],
-        grids: list[Floats],
+        paths: list[SVMPath],
         splits: list[tuple[Array, Array]],
+        report: Report,
     ) -> list[list[FoldResult]]:
         """Run every fold of every candidate, in parallel; one list of folds per candidate."""
+        report.total = (1 + len(splits)) * sum(len(path) for path in paths)
         tasks = [
-            delayed(run_fold)(shared, model, grid, train, test)
-            for (_, model), grid in zip(models, grids, strict=True)
-            for train, test in splits
+            delayed(run_fold)(shared, model, path.alphas, train, test, report.tick(f"{c}-{f}"))
+            for c, ((_, model), path) in enumerate(zip(models, paths, strict=True))
+            for f, (train, test) in enumerate(splits)
         ]
-        # More workers than tasks would be started in vain.
-        workers = None if self.n_jobs is None else min(self.n_jobs, len(tasks))
         done: list[FoldResult] = []
-        with reporting(len(tasks), bool(self.verbose)) as report:
-            for result in Parallel(n_jobs=workers, return_as="generator")(tasks):
-                done.append(result)
-                params = models[(len(done) - 1) // len(splits)][0]
-                told = ", ".join(f"{name}={value!r}" for name, value in params.items())
-                report(f"best score {np.max(result.scores):.4g}" + (f"  {told}" if told else ""))
+        workers = self._workers(len(tasks))
+        for result in Parallel(n_jobs=workers, return_as="generator")(tasks):
+            done.append(result)
+            params = models[(len(done) - 1) // len(splits)][0]
+            told = ", ".join(f"{name}={value!r}" for name, value in params.items())
+            best = f"fold {len(done)}/{len(tasks)}: best score {np.max(result.scores):.4g}"
+            report.done(best + (f"  {told}" if told else ""))
         self.n_splits_ = len(splits)
         short = sum(result.n_short for result in done)
         if short:
             warnings.warn(
-                f"{short} of the {len(done) * len(grids[0])} models of the cross-validation did "
-                f"not reach the tolerance tol={self.tol:g}. Raise tol or max_iter, scale the "
-                "features, or use another solver.",
+                f"{short} of the {sum(result.scores.size for result in done)} models of the "
+                f"cross-validation did not reach the tolerance tol={self.tol:g}. Raise tol or "
+                "max_iter, scale the features, or use another solver.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return [done[first : first + len(splits)] for first in range(0, len(done), len(splits))]
+
+    def _workers(self, n_tasks: int) -> int | None:
+        # More workers than tasks would be started in vain.
+        return None if self.n_jobs is None else min(self.n_jobs, n_tasks)
 
     # ------------------------------------------------------------------ what is chosen
 
     def _choose(
         self,
         models: list[tuple[dict[str, Any], SparseSVC]],
-        grids: list[Floats],
+        paths: list[SVMPath],
         results: list[list[FoldResult]],
-    ) -> None:
-        scores = np.array([[fold.scores for fold in folds] for folds in results])
-        selected = np.array([[fold.n_selected for fold in folds] for folds in results])
-        scores, selected = scores.transpose(0, 2, 1), selected.transpose(0, 2, 1)
-        means = scores.mean(axis=2)
+    ) -> int:
+        """Set what was chosen, and return which of the candidates it is."""
+        grids = [path.alphas for path in paths]
+        self.cv_results_ = table([params for params, _ in models], grids, results)
+        means = self.cv_results_["mean_test_score"]
         if np.all(np.isnan(means)):
             raise ValueError("The scorer returned NaN in some fold for every alpha.")
+        firsts = np.cumsum([0, *(grid.size for grid in grids)])
         # The first of equals has the largest alpha.
-        candidate, t = divmod(int(np.nanargmax(means)), means.shape[1])
+        best = int(np.nanargmax(means))
+        candidate = int(np.searchsorted(firsts, best, side="right")) - 1
+        folds = [results[candidate]]
+        self.scores_ = stacked([[fold.scores for fold in each] for each in folds])
+        self.n_selected_ = stacked([[fold.n_selected for fold in each] for each in folds])
+        t = best - int(firsts[candidate])
         if self.rule == "1se":
-            t = one_error_rule(scores[candidate], t)
-        self.best_index_ = (candidate, t)
-        self.alphas_ = grids[candidate]
-        self.scores_ = scores[candidate]
-        self.n_selected_ = selected[candidate]
+            t = one_error_rule(self.scores_, t)
+        self.best_index_ = int(firsts[candidate]) + t
+        self.path_, self.alphas_ = paths[candidate], grids[candidate]
         self.alpha_ = float(self.alphas_[t])
-        self.best_score_ = float(means[candidate, t])
+        self.best_score_ = float(means[self.best_index_])
         self.best_params_ = {"alpha": self.alpha_, **models[candidate][0]}
         self.loss_, self.penalty_ = models[candidate][1].loss, models[candidate][1].penalty
-        self.cv_results_ = {
-            "params": [params for params, _ in models],
-            "alphas": np.array(grids),
-            "scores": scores,
-            "n_selected": selected,
-        }
+        return candidate
 
-    def _refit(self, model: SparseSVC, shared: Fold) -> None:
-        """Fit on all samples and take over what the fitted model knows."""
+    def _refit(self, model: SparseSVC, samples: Samples) -> None:
+        """Fit on all samples, from the path's model, and take over what the fitted model knows."""
+        near = self.path_.at(self.alpha_)
         model = clone(model).set_params(alpha=self.alpha_)
-        model.fit(shared.X, shared.y, shared.weight, shared.margin)
+        start = Start(near.coef_.astype(np.float64), near.intercept_.astype(np.float64))
+        model._fit_from(samples.training_set(self.class_weight), start)
         self._row_shares = model._row_shares
-        kept = ("n_features_in_", "feature_names_in_")
         for name, value in vars(model).items():
-            if name.endswith("_") and not name.startswith("_") and name not in kept:
+            if name.endswith("_") and not name.startswith("_"):
                 setattr(self, name, value)
 
     # ------------------------------------------------------------------ metadata

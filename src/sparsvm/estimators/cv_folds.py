@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,28 +11,27 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Array, Counts, Floats
-from sparsvm.certificate.finalise import inner_tolerance, tolerance
 from sparsvm.data.inputs import TooFewClasses
+from sparsvm.data.training_set import Samples
+from sparsvm.estimators.cv_progress import Tick
 from sparsvm.estimators.linear import column_scores, highest
 from sparsvm.estimators.sparse_svc import SparseSVC
-from sparsvm.path.svm_path import first_steps, follow
-from sparsvm.problem.solution import Control
+from sparsvm.estimators.svm_path import SVMPath, path_points
+from sparsvm.path.grid import grid_below
+from sparsvm.path.svm_path import NoPath
 
-# As in scikit-learn.
-FOLDS = 5
 # The score of a class that the training part of a fold lacks: never the largest.
 _NEVER = 1e30
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
-    """What every fold of every candidate needs to know.
+class Shared:
+    """What every fold of every candidate needs to know; arrays are mapped, not copied.
 
     Attributes
     ----------
-    X, y : validated samples and labels
-    weight : ndarray of shape (n_samples,)
-    margin : ndarray of shape (n_samples,) or None
+    samples : Samples
+        All the data, validated and in canonical form.
     classes : ndarray
         All labels of positive weight.
     scorer : callable or None
@@ -43,10 +41,7 @@ class Fold:
         Arrays for the scorer, one value for every sample.
     """
 
-    X: Any
-    y: Array
-    weight: Floats
-    margin: Floats | None
+    samples: Samples
     classes: Array
     scorer: Any
     score_params: dict[str, Any]
@@ -60,15 +55,32 @@ class FoldResult:
     n_selected: Counts
     n_short: int
     """Points that missed the tolerance."""
+    seconds: Floats
 
 
-def run_fold(shared: Fold, model: SparseSVC, grid: Floats, train: Array, test: Array) -> FoldResult:
+def whole_path(
+    shared: Shared, model: SparseSVC, alphas: Any, n_alphas: int, eps: float, tick: Tick | None
+) -> SVMPath:
+    """Follow the path on all samples; where no feature helps, over alphas that are as good."""
+    data = shared.samples.training_set(model.class_weight)
+    problem = model._convex_problem(data)
+    try:
+        points = path_points(model, data, problem, alphas, n_alphas, eps, tick=tick)
+    except NoPath:
+        points = path_points(model, data, problem, grid_below(1.0, n_alphas, eps), tick=tick)
+    return SVMPath.of(points, model, data)
+
+
+def run_fold(
+    shared: Shared, model: SparseSVC, grid: Floats, train: Array, test: Array, tick: Tick | None
+) -> FoldResult:
     """Follow the path on the training rows and score every point of it on the test rows.
 
     Rows outside the training part get weight zero, which leaves them out without a copy of X.
     """
-    weight = shared.weight * np.bincount(train, minlength=shared.weight.size)
-    X_test, y_test = shared.X[test], shared.y[test]
+    all_rows = shared.samples
+    weight = all_rows.weight_of_row * np.bincount(train, minlength=all_rows.y.size)
+    X_test, y_test = all_rows.X[test], all_rows.y[test]
     params = {name: values[test] for name, values in shared.score_params.items()}
 
     def scored(classes: Array, coef: Any, intercept: Floats, prior: Floats) -> float:
@@ -79,31 +91,25 @@ def run_fold(shared: Fold, model: SparseSVC, grid: Floats, train: Array, test: A
         return float(shared.scorer(fitted, X_test, y_test, **params))
 
     try:
-        data, problem = model._convex_problem(shared.X, shared.y, weight, shared.margin)
+        data = all_rows.with_weights(weight).training_set(model.class_weight)
     except TooFewClasses as error:
         if not error.labels.size:
             raise
-        nothing = sp.csr_matrix((1, shared.X.shape[1]))
+        nothing = sp.csr_matrix((1, X_test.shape[1]))
         score = scored(error.labels, nothing, np.zeros(1), np.ones(1))
         n_selected = np.zeros(grid.size, dtype=np.int64)
-        return FoldResult(np.full(grid.size, score), n_selected, 0)
-    control = Control(
-        tol=inner_tolerance(model.tol, data.dtype),
-        max_iter=model.max_iter,
-        n_jobs=model.n_jobs,
-        random_state=model.random_state,
-    )
-    steps, grid = first_steps(problem, model.solver, control, grid, grid.size, 0.5)
-    path = follow(data, steps, grid, tolerance(model.tol, data.dtype))
+        return FoldResult(np.full(grid.size, score), n_selected, 0, np.zeros(grid.size))
+    path = path_points(model, data, model._convex_problem(data), grid, tick=tick)
     scores = np.empty(grid.size)
+    prior = data.class_shares()
     for t, coef in enumerate(path.coefs):
         same = t > 0 and coef is path.coefs[t - 1]
         if same and np.array_equal(path.intercepts[t], path.intercepts[t - 1]):
             scores[t] = scores[t - 1]
         else:
-            scores[t] = scored(path.classes, coef, path.intercepts[t], data.class_shares())
+            scores[t] = scored(path.classes, coef, path.intercepts[t], prior)
     n_short = sum(status != "optimal" for status in path.statuses)
-    return FoldResult(scores, path.n_selected, n_short)
+    return FoldResult(scores, path.n_selected, n_short, path.seconds)
 
 
 def _accuracy(
@@ -129,7 +135,7 @@ def _accuracy(
 
 
 def _fitted(
-    model: SparseSVC, shared: Fold, classes: Array, coef: Any, intercept: Floats, prior: Floats
+    model: SparseSVC, shared: Shared, classes: Array, coef: Any, intercept: Floats, prior: Floats
 ) -> SparseSVC:
     """Return a fitted model of all classes; one that the fold lacks is never predicted."""
     if classes.size < shared.classes.size:
@@ -140,7 +146,7 @@ def _fitted(
     fitted.intercept_ = intercept
     fitted.class_prior_ = np.zeros(shared.classes.size)
     fitted.class_prior_[np.searchsorted(shared.classes, classes)] = prior
-    fitted.n_features_in_ = shared.X.shape[1]
+    fitted.n_features_in_ = shared.samples.X.shape[1]
     return fitted
 
 
@@ -161,65 +167,6 @@ def _with_all_classes(
     full = np.full(all_classes.size, -_NEVER)
     full[position] = intercept
     return (rows @ coef).tocsr(), full
-
-
-def default_folds(y: Array) -> int:
-    """Return the number of folds where none is given: five, if there are so many samples."""
-    largest = int(np.unique(y, return_counts=True)[1].max())
-    if largest >= FOLDS or largest < 2:  # of single samples scikit-learn says that none are left
-        return FOLDS
-    warnings.warn(
-        f"No class has more than {largest} samples: cross-validation has {largest} folds, not "
-        f"{FOLDS}. Give cv to choose the folds yourself.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return largest
-
-
-def checked_splits(splits: Any, n_samples: int) -> list[tuple[Array, Array]]:
-    """Return the folds as pairs of row numbers; masks are turned into those."""
-    try:
-        pairs = [(np.asarray(train), np.asarray(test)) for train, test in splits]
-    except (TypeError, ValueError) as error:
-        if "unpack" not in str(error):
-            raise
-        raise ValueError(
-            f"cv must give pairs of training and test rows, but one of its folds is none ({error})."
-        ) from error
-    checked = [
-        (_rows(train, n_samples, number), _rows(test, n_samples, number))
-        for number, (train, test) in enumerate(pairs)
-    ]
-    if not checked:
-        raise ValueError("cv gives no folds at all. Give at least one pair of row numbers.")
-    return checked
-
-
-def _rows(rows: Array, n_samples: int, fold: int) -> Array:
-    if rows.dtype == bool and rows.shape == (n_samples,):
-        return np.flatnonzero(rows)
-    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
-        raise ValueError(
-            f"Fold {fold} of cv must hold the numbers of at least one training and one test row, "
-            f"or masks of {n_samples} rows, but it has an array of shape {rows.shape} and type "
-            f"{rows.dtype}."
-        )
-    if rows.min() < 0 or rows.max() >= n_samples:
-        wrong = int(rows.min() if rows.min() < 0 else rows.max())
-        raise ValueError(
-            f"Fold {fold} of cv has the row {wrong}, but X has the rows 0 to {n_samples - 1}."
-        )
-    return rows
-
-
-def one_error_rule(scores: Floats, best: int) -> int:
-    """Return the first (sparsest) point within one standard error of the best point's mean."""
-    if scores.shape[1] < 2:
-        return best
-    means = scores.mean(axis=1)
-    error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
-    return int(np.flatnonzero(means >= means[best] - error)[0])
 
 
 def takes_weights(scorer: Any) -> bool:

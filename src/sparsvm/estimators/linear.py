@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sparsvm._typing import Array, Ints
 from sparsvm.data.design import make_design
 from sparsvm.data.inputs import read_samples
+from sparsvm.estimators.named_parts import NamedParts
 from sparsvm.numerics.columns import columns_in_use
 from sparsvm.numerics.rows import row_blocks
 from sparsvm.numerics.sparse_format import checked_coefficients, dense_coefficients
@@ -31,7 +32,7 @@ FEW_ENTRIES = 8
 Self = TypeVar("Self", bound="SparseLinearClassifier")
 
 
-class SparseLinearClassifier(ClassifierMixin, BaseEstimator):
+class SparseLinearClassifier(ClassifierMixin, NamedParts):
     """What fitted linear classifiers share: scores from the features that are used.
 
     Which features are in use is not kept: ``coef_`` is read at each call, of a few samples only

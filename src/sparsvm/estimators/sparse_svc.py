@@ -25,7 +25,7 @@ from sparsvm.path.svm_path import require_convex
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Solution
+from sparsvm.problem.solution import Solution, Start
 from sparsvm.solvers import as_solver, blas_threads, resolve
 
 
@@ -232,10 +232,18 @@ class SparseSVC(RowDual, PenalisedClassifier):
             data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
                 problem = self._problem(data, loss, penalty)
-                solution = self._solve(problem, data)
+                solution = self._solve(problem, data, self._start(problem, data))
             self._store(problem, data, solution)
         advise(problem, solution, tol=tolerance(self.tol, data.dtype))
         return self
+
+    def _fit_from(self, data: TrainingSet, start: Start) -> None:
+        """Fit to data that are already read, from a point that may be near the optimum."""
+        with blas_threads(self._threads()):
+            problem = self._problem(data, as_loss(self.loss), as_penalty(self.penalty))
+            solution = self._solve(problem, data, start)
+        self._store(problem, data, solution)
+        advise(problem, solution, tol=tolerance(self.tol, data.dtype))
 
     @_Probabilities
     def predict_proba(self, X: Any) -> Array:
@@ -278,20 +286,17 @@ class SparseSVC(RowDual, PenalisedClassifier):
         alpha = default_alpha(data.total) if self.alpha is None else float(self.alpha)
         return regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
 
-    def _convex_problem(
-        self, X: Any, y: Any, sample_weight: Any, sample_margin: Any
-    ) -> tuple[TrainingSet, Problem]:
-        """Return the training set and the problem of ``fit``, which must be convex."""
-        data = self._read(X, y, sample_weight, sample_margin)
+    def _convex_problem(self, data: TrainingSet) -> Problem:
+        """Return the problem of ``fit``, which must be convex."""
         problem = self._problem(data, as_loss(self.loss), as_penalty(self.penalty))
         require_convex(problem)
-        return data, problem
+        return problem
 
-    def _solve(self, problem: Problem, data: TrainingSet) -> Solution:
+    def _solve(self, problem: Problem, data: TrainingSet, start: Start | None) -> Solution:
         """Solve the problem and certify what the user will see: centred, in the data's type."""
         control = self._control(data.dtype)
         solver = resolve(self.solver, problem, control)
-        solution = solver.solve(problem, self._start(problem, data), control)
+        solution = solver.solve(problem, start, control)
         tol = tolerance(self.tol, data.dtype)
         return finalised(problem, solution, data.dtype, tol, overwrite_dual=True)
 

@@ -1,30 +1,34 @@
-"""Regularisation paths, and where they begin."""
+"""Following a path, and where it begins; `sparsvm.svm_path` is in the room of the estimators."""
 
 from __future__ import annotations
 
-import numbers
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from sparsvm._typing import Array, Counts, Floats
-from sparsvm.certificate.finalise import finalised, inner_tolerance, tolerance
+from sparsvm._typing import Floats
+from sparsvm.certificate.finalise import finalised
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller
 from sparsvm.data.training_set import TrainingSet, read_training_set
 from sparsvm.losses import Loss, as_loss
-from sparsvm.parameters import number
 from sparsvm.path.alpha_max import largest_alpha, quick_bound
 from sparsvm.path.continuation import Continuation
+from sparsvm.path.grid import (
+    LEFT_OF_LOSS,
+    checked_grid,
+    grid_below,
+    largest_ridge_alpha,
+    unchanged_below,
+)
+from sparsvm.path.points import Kept, PathPoints, gathered
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control, Solution
-from sparsvm.solvers import thread_count
+from sparsvm.problem.solution import Control
 
 
 def alpha_max(
@@ -107,138 +111,55 @@ def alpha_max_bound(
     return quick_bound(problem).value
 
 
-@dataclass(frozen=True, eq=False)
-class SVMPath:
-    """Solutions for a decreasing sequence of alphas.
-
-    Attributes
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-        Decreasing.
-    coefs : list of n_alphas CSR matrices of shape (n_outputs, n_features)
-        Weights, with exact zeros left out; n_outputs is 1 for two classes.
-    intercepts : ndarray of shape (n_alphas, n_outputs)
-    objectives : ndarray of shape (n_alphas,)
-    gaps : ndarray of shape (n_alphas,)
-        Certified duality gaps, relative to the objectives.
-    nonzeros : ndarray of shape (n_alphas,)
-        Non-zero weights.
-    n_selected : ndarray of shape (n_alphas,)
-        Features that any class uses.
-    seconds : ndarray of shape (n_alphas,)
-        Time taken by each point.
-    statuses : list of str
-        "optimal" where the gap met the tolerance.
-    classes : ndarray
-        Labels, one for each row of the weights (two for a single row).
-    """
-
-    alphas: Floats
-    coefs: list[Any]
-    intercepts: Floats
-    objectives: Floats
-    gaps: Floats
-    nonzeros: Counts
-    n_selected: Counts
-    seconds: Floats
-    statuses: list[str]
-    classes: Array
-
-    @property
-    def converged(self) -> bool:
-        """Whether every point met the tolerance."""
-        return all(status == "optimal" for status in self.statuses)
+class NoPath(ValueError):
+    """Zero weights are optimal for every alpha."""
 
 
-def svm_path(
-    X: Any,
-    y: Any,
+def follow(
+    data: TrainingSet,
+    steps: Continuation,
+    grid: Floats,
+    tol: float,
     *,
-    loss: str | Loss = "hinge",
-    penalty: str | Penalty = "l1",
-    alphas: ArrayLike | None = None,
-    n_alphas: int = 100,
-    eps: float = 1e-3,
-    fit_intercept: bool = True,
-    class_weight: Any = None,
-    sample_weight: Any = None,
-    sample_margin: Any = None,
-    solver: Any = "auto",
-    tol: float = 1e-3,
-    max_iter: int | None = None,
-    n_jobs: int | None = None,
-    random_state: Any = None,
-    verbose: bool = False,
-) -> SVMPath:
-    """Solve for many alphas, from the largest to the smallest, each from the one before.
-
-    Every point carries its own duality gap, computed on all the data. A point is solved on the
-    features that matter there: those of the point before and those whose dual norm comes close to
-    its limit; all features are then priced and what was missed is added.
+    to_the_end: bool = True,
+    max_features: int | None = None,
+    tick: Callable[[], None] | None = None,
+) -> PathPoints:
+    """Solve at every alpha of the decreasing grid and keep what the user is shown.
 
     Parameters
     ----------
-    X, y, loss, penalty, fit_intercept, class_weight, sample_weight, sample_margin
-        As for :class:`~sparsvm.SparseSVC` and its ``fit``.
-    alphas : array-like of positive numbers, optional
-        The strengths of the penalty, in any order. By default ``n_alphas`` values from
-        :func:`alpha_max` down to ``eps * alpha_max``, evenly spaced in the logarithm.
-    n_alphas : int, default=100
-    eps : float, default=1e-3
-    solver, tol, max_iter, n_jobs, random_state, verbose
-        As for :class:`~sparsvm.SparseSVC`.
-
-    Returns
-    -------
-    SVMPath
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sparsvm import svm_path
-    >>> X, y = load_iris(return_X_y=True)
-    >>> path = svm_path(X, y, penalty="l1/l2", n_alphas=5)
-    >>> path.n_selected
-    array([0, 1, 2, 4, 4])
-    >>> bool(path.gaps.max() <= 1e-3)
-    True
+    to_the_end : bool, default=True
+        If not, stop where nothing changes any more: at a point that is optimal for all that
+        follow, or that leaves next to nothing of the loss of the first.
+    max_features : int, optional
+        Stop before the first point that uses more features.
+    tick : callable, optional
+        Called after every point.
     """
-    threads = thread_count(n_jobs)
-    data, problem = read_problem(
-        X,
-        y,
-        loss,
-        penalty,
-        fit_intercept,
-        class_weight,
-        sample_weight,
-        sample_margin,
-        tol=tol,
-        max_iter=max_iter,
-        random_state=random_state,
-        verbose=verbose,
-    )
-    control = Control(
-        tol=inner_tolerance(tol, data.dtype),
-        max_iter=max_iter,
-        n_jobs=threads,
-        random_state=random_state,
-        verbose=verbose,
-    )
-    steps, grid = first_steps(problem, solver, control, alphas, n_alphas, eps)
-    return follow(data, steps, grid, tolerance(tol, data.dtype))
-
-
-def follow(data: TrainingSet, steps: Continuation, grid: Floats, tol: float) -> SVMPath:
-    """Solve at every alpha of the decreasing grid and keep what the user is shown."""
-    points: list[_Kept] = []
-    seconds: list[float] = []
+    points: list[Kept] = []
+    first_loss = 0.0
     for alpha in grid:
         began = time.perf_counter()
-        solution = finalised(steps.at(alpha), steps.solve(alpha), data.dtype, tol)
-        points.append(_Kept.of(solution, data.dtype, points[-1] if points else None))
-        seconds.append(time.perf_counter() - began)
-    return _gathered(grid, points, seconds, data.classes)
+        problem = steps.at(alpha)
+        solution = finalised(problem, steps.solve(alpha), data.dtype, tol)
+        before = points[-1] if points else None
+        point = Kept.of(solution, data.dtype, before, time.perf_counter() - began)
+        if max_features is not None and point.n_selected > max_features:
+            break
+        points.append(point)
+        if tick is not None:
+            tick()
+        if to_the_end:
+            continue
+        penalty = problem.penalty.value(solution.coef)
+        loss = solution.objective - alpha * penalty
+        first_loss = first_loss or loss
+        if loss <= LEFT_OF_LOSS * first_loss:
+            break
+        if unchanged_below(solution, penalty, alpha, grid[-1], tol):
+            break
+    return gathered(grid, points, data.classes)
 
 
 def first_steps(
@@ -259,95 +180,18 @@ def first_steps(
             steps.begin_at_zero(quick_bound(problem))
         return steps, grid
     largest = largest_alpha(problem)
-    grid = grid_below(largest.value, problem, n_alphas, eps)
-    if largest.value == 0.0:
-        raise ValueError(
+    start = largest.value
+    if not np.isfinite(start):
+        start = largest_ridge_alpha(problem, largest.zero)
+    grid = grid_below(start, n_alphas, eps)
+    if start == 0.0:
+        raise NoPath(
             "Zero weights are optimal for every alpha (alpha_max is 0): no feature lowers the "
             "loss. There is no path to follow; check the features and the labels."
         )
-    steps.begin_at_zero(largest)
+    if np.isfinite(largest.value):
+        steps.begin_at_zero(largest)
     return steps, grid
-
-
-def grid_below(largest: float, problem: Problem, n_alphas: int, eps: float) -> Floats:
-    """Return ``n_alphas`` values from ``largest`` to ``eps`` times it, evenly in the logarithm."""
-    whole = isinstance(n_alphas, numbers.Integral) and n_alphas >= 1
-    if not whole or not 0.0 < number(eps) < 1.0:
-        raise ValueError(
-            f"A grid of alphas needs n_alphas of at least 1 and eps between 0 and 1; got "
-            f"n_alphas={n_alphas!r} and eps={eps!r}."
-        )
-    if not np.isfinite(largest):
-        raise ValueError(
-            f"The penalty {problem.penalty.kind!r} leaves no weight at zero, so that there is no "
-            "largest alpha to begin with. Give alphas."
-        )
-    return largest * np.logspace(0.0, np.log10(float(eps)), int(n_alphas))
-
-
-def checked_grid(alphas: ArrayLike) -> Floats:
-    try:
-        grid = np.array(alphas, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError, OverflowError):
-        grid = np.zeros(0)
-    if grid.size == 0 or not np.all(np.isfinite(grid)) or np.any(grid <= 0.0):
-        raise ValueError(f"alphas must be positive, finite numbers, at least one; got {alphas!r}.")
-    return np.sort(grid)[::-1]
-
-
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """What a path keeps of a solution; ``dense`` tells whether the next one is the same."""
-
-    dense: Floats
-    coef: Any
-    n_selected: int
-    intercept: Floats
-    objective: float
-    gap: float
-    status: str
-
-    @classmethod
-    def of(cls, solution: Solution, dtype: np.dtype[Any], before: _Kept | None) -> _Kept:
-        if before is not None and before.dense is solution.coef:
-            coef, n_selected = before.coef, before.n_selected
-        else:
-            coef = _sparse(solution.coef, dtype)
-            n_selected = np.unique(coef.indices).size
-        return cls(
-            solution.coef,
-            coef,
-            n_selected,
-            solution.intercept.astype(dtype),
-            solution.objective,
-            solution.relative_gap,
-            solution.status,
-        )
-
-
-def _sparse(coef: Floats, dtype: np.dtype[Any]) -> Any:
-    """Return the CSR form; scipy's own conversion takes four times as long on 3 x 7129."""
-    used = np.flatnonzero(coef.any(axis=0)).astype(np.int32)
-    values = coef[:, used]
-    rows, columns = np.nonzero(values)
-    indptr = np.searchsorted(rows, np.arange(coef.shape[0] + 1)).astype(np.int32)
-    entries = values[rows, columns].astype(dtype)
-    return sp.csr_matrix((entries, used[columns], indptr), shape=coef.shape)
-
-
-def _gathered(grid: Floats, points: list[_Kept], seconds: list[float], classes: Array) -> SVMPath:
-    return SVMPath(
-        alphas=grid,
-        coefs=[point.coef for point in points],
-        intercepts=np.array([point.intercept for point in points]),
-        objectives=np.array([point.objective for point in points]),
-        gaps=np.array([point.gap for point in points]),
-        nonzeros=np.array([point.coef.nnz for point in points], dtype=np.int64),
-        n_selected=np.array([point.n_selected for point in points]),
-        seconds=np.array(seconds),
-        statuses=[point.status for point in points],
-        classes=classes,
-    )
 
 
 def read_problem(

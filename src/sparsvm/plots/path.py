@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sparsvm.estimators.svm_path import SVMPath, svm_path
 from sparsvm.numerics.sparse_format import checked_sparse
-from sparsvm.path.svm_path import SVMPath, svm_path
 from sparsvm.plots.style import (
     COLOURS,
     DASHES,
@@ -44,7 +44,7 @@ class PathDisplay:
     >>> from sparsvm.plots import PathDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> model = SparseSVCCV(penalty="l1/l2", n_alphas=10).fit(X, y)
-    >>> display = PathDisplay.from_estimator(model, X, y)
+    >>> display = PathDisplay.from_estimator(model)
     >>> len(display.lines_)
     4
     """
@@ -60,43 +60,47 @@ class PathDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: Any = None,
+        y: Any = None,
         *,
         sample_weight: Any = None,
         feature_names: Any = None,
         ax: Any = None,
         n_labels: int = 8,
     ) -> PathDisplay:
-        """Follow the path of an estimator's loss and penalty on (X, y) and draw it.
+        """Draw the path of a fitted ``SparseSVCCV``, or follow that of another estimator.
 
         Parameters
         ----------
         estimator : SparseSVC or SparseSVCCV
-            Its parameters are used; the alphas of a fitted ``SparseSVCCV`` too, and the alpha of
-            a fitted estimator is marked.
+            A fitted ``SparseSVCCV`` has its path, and X and y are not needed. Of another one the
+            parameters are used. The alpha of a fitted estimator is marked.
         X, y, sample_weight
-            The data.
+            The data; without X the estimator must have its path.
         feature_names : list of str or None, default=None
             Names of the columns; those seen in ``fit`` by default.
         ax : matplotlib axes or None, default=None
         n_labels : int, default=8
             Number of features named in the picture.
         """
-        loss = getattr(estimator, "loss_", estimator.loss)
-        penalty = getattr(estimator, "penalty_", estimator.penalty)
-        path = svm_path(
-            X,
-            y,
-            loss=loss,
-            penalty=penalty,
-            alphas=getattr(estimator, "alphas_", None),
-            fit_intercept=estimator.fit_intercept,
-            class_weight=estimator.class_weight,
-            sample_weight=sample_weight,
-            solver=estimator.solver,
-            tol=estimator.tol,
-        )
+        path = getattr(estimator, "path_", None)
+        if path is None:
+            if X is None or y is None:
+                raise ValueError(
+                    f"This {type(estimator).__name__} has no path_. Give X and y to follow its "
+                    "path, or fit a SparseSVCCV."
+                )
+            path = svm_path(
+                X,
+                y,
+                loss=estimator.loss,
+                penalty=estimator.penalty,
+                fit_intercept=estimator.fit_intercept,
+                class_weight=estimator.class_weight,
+                sample_weight=sample_weight,
+                solver=estimator.solver,
+                tol=estimator.tol,
+            )
         names = names_of_features(estimator, path.coefs[0].shape[1], feature_names)
         display = cls(path, feature_names=names, alpha=getattr(estimator, "alpha_", None))
         return display.plot(ax=ax, n_labels=n_labels)

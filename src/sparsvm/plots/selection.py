@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.estimators.cv_folds import one_error_rule
+from sparsvm.estimators.cv_results import one_error_rule
 from sparsvm.plots.style import COLOURS, GREY, axes_for, tidy
 
 
@@ -130,6 +130,14 @@ class SelectionDisplay:
             )
         ax.set_xlabel("features used (mean over folds)")
         ax.set_ylabel(f"{self.score_name.replace('_', ' ')} (mean over {folds} folds ± 1 SE)")
-        ax.legend(loc="lower right", frameon=True, fontsize="small", numpoints=1)
+        # Above the axes, where it hides no point.
+        ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=2,
+            frameon=False,
+            fontsize="small",
+            numpoints=1,
+        )
         tidy(ax)
         return self

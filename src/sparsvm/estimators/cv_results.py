@@ -1,0 +1,55 @@
+"""The table of a cross-validation, and which of its rows is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from sparsvm._typing import Floats
+from sparsvm.estimators.cv_folds import FoldResult
+
+
+def table(
+    candidates: list[dict[str, Any]], grids: list[Floats], results: list[list[FoldResult]]
+) -> dict[str, Any]:
+    """Return ``cv_results_``: columns of equal length, one row for each candidate and alpha."""
+    params = [
+        {"alpha": float(alpha), **candidate}
+        for candidate, grid in zip(candidates, grids, strict=True)
+        for alpha in grid
+    ]
+    columns: dict[str, Any] = {"params": params}
+    for name in sorted({name for row in params for name in row}):
+        column = np.array([row.get(name, np.ma.masked) for row in params], dtype=object)
+        columns[f"param_{name}"] = column.astype(np.float64) if name == "alpha" else column
+    scores = stacked([[fold.scores for fold in folds] for folds in results])
+    used = stacked([[fold.n_selected for fold in folds] for folds in results])
+    times = stacked([[fold.seconds for fold in folds] for folds in results])
+    means = scores.mean(axis=1)
+    for number in range(scores.shape[1]):
+        columns[f"split{number}_test_score"] = scores[:, number]
+    columns["mean_test_score"] = means
+    columns["std_test_score"] = scores.std(axis=1)
+    last = np.where(np.isnan(means), -np.inf, means)
+    columns["rank_test_score"] = rankdata(-last, method="min").astype(np.int32)
+    for number in range(used.shape[1]):
+        columns[f"split{number}_n_selected"] = used[:, number]
+    columns["mean_n_selected"] = used.mean(axis=1)
+    columns["mean_fit_time"] = times.mean(axis=1)
+    return columns
+
+
+def stacked(values: list[list[Any]]) -> Any:
+    """Return (rows, folds) from one list of folds for each candidate."""
+    return np.concatenate([np.array(folds).T for folds in values])
+
+
+def one_error_rule(scores: Floats, best: int) -> int:
+    """Return the first (sparsest) point within one standard error of the best point's mean."""
+    if scores.shape[1] < 2:
+        return best
+    means = scores.mean(axis=1)
+    error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
+    return int(np.flatnonzero(means >= means[best] - error)[0])
