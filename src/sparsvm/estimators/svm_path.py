@@ -63,13 +63,13 @@ class SVMPath(PathPoints):
     >>> from sklearn.datasets import load_iris
     >>> from sparsvm import svm_path
     >>> X, y = load_iris(return_X_y=True)
-    >>> path = svm_path(X, y, penalty="l1/l2", alphas=[0.5, 0.1, 0.02])
-    >>> path.at(0.02).selected_features_
+    >>> path = svm_path(X, y, penalty="l1/l2", alphas=[0.5, 0.1, 0.05])
+    >>> path.at(0.05).selected_features_
     array([2, 3])
     >>> path.score(X, y).round(2)
-    array([0.67, 0.95, 0.97])
+    array([0.67, 0.95, 0.96])
     >>> path[1:].alphas
-    array([0.1 , 0.02])
+    array([0.1 , 0.05])
     """
 
     model: SparseSVC
