@@ -18,7 +18,7 @@ OLDEST := build/oldest
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja
 
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
-           $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp')
+           $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp' -o -name 'page.*')
 
 .PHONY: demo reproduce test test-all test-oldest sanitize lint format clean check-tools
 

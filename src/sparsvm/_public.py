@@ -6,6 +6,7 @@ from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.estimators.svm_path import SVMPath, svm_path
 from sparsvm.path.svm_path import alpha_max
+from sparsvm.reporting import report
 
 __all__ = [
     "ConstrainedSparseSVC",
@@ -19,6 +20,7 @@ __all__ = [
     "losses",
     "penalties",
     "prox",
+    "report",
     "solvers",
     "svm_path",
 ]
