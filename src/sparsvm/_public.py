@@ -5,6 +5,7 @@ from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.estimators.svm_path import SVMPath, svm_path
+from sparsvm.io import load_model, save_model, to_onnx
 from sparsvm.path.svm_path import alpha_max
 from sparsvm.reporting import report
 
@@ -17,10 +18,13 @@ __all__ = [
     "SparseSVCCV",
     "alpha_max",
     "certify",
+    "load_model",
     "losses",
     "penalties",
     "prox",
     "report",
+    "save_model",
     "solvers",
     "svm_path",
+    "to_onnx",
 ]

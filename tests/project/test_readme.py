@@ -20,7 +20,8 @@ LISTED = {
 }
 
 
-def test_the_python_blocks_run_and_print_what_they_say():
+def test_the_python_blocks_run_and_print_what_they_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # they write files
     blocks = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
     test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README.md", None, 0)
     assert len(test.examples) >= 10
