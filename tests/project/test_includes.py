@@ -49,3 +49,14 @@ def test_a_room_includes_only_rooms_below_it():
         if room(other) != room(name) and level(other) >= level(name)
     }
     assert upwards == set()
+
+
+def test_no_solver_asks_which_penalty_it_has():
+    # It reads the factors of the terms and asks the shape of a block; see docs/architecture.md.
+    asks = {
+        name
+        for name in FILES
+        if name.split("/")[0] != "penalty"
+        and re.search(r"PenaltyKind|GroupNorm|BlockKind", (CORE / name).read_text(encoding="utf-8"))
+    }
+    assert asks == set()

@@ -18,12 +18,9 @@
 
 namespace sparsvm {
 
-using std::int32_t;
-
 namespace nb = nanobind;
-using std::int64_t;
 
-/// A read-only C-contiguous argument; other orders and scalars are converted by a copy.
+// A read-only C-contiguous argument; other orders and scalars are converted by a copy.
 template <typename T, int Dimensions>
 using Input = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 
@@ -44,7 +41,7 @@ int64_t columns(const Input<T, 2>& array) {
   return static_cast<int64_t>(array.shape(1));
 }
 
-/// A sentence with both sizes and where they come from, unless they agree.
+// A sentence with both sizes and where they come from, unless they agree.
 inline void check_size(const char* what, int64_t found, const char* against, int64_t expected) {
   if (found == expected) return;
   throw std::invalid_argument(std::string(what) + " length " + std::to_string(found) +
@@ -59,7 +56,7 @@ inline void check_shape(const char* what, const Input<double, 2>& array, int64_t
                               std::to_string(n) + ", " + std::to_string(m) + ").");
 }
 
-/// Class or group numbers must lie in 0 .. limit - 1.
+// Class or group numbers must lie in 0 .. limit - 1.
 inline void check_numbers(const char* what, const Input<int32_t, 1>& array, int64_t limit) {
   for (int64_t i = 0; i < length(array); ++i) {
     if (array.data()[i] >= 0 && array.data()[i] < limit) continue;
@@ -69,50 +66,59 @@ inline void check_numbers(const char* what, const Input<int32_t, 1>& array, int6
   }
 }
 
-/// A number as Python would print it, or nearly so.
+// A number as Python would print it, or nearly so.
 inline std::string shown(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.12g", value);
   return text;
 }
 
-/// The number must be finite and accepted; `must` says what it has to be.
-template <typename Accept>
-void check_value(const std::string& what, double value, Accept accept, const char* must) {
-  if (std::isfinite(value) && accept(value)) return;
-  throw std::invalid_argument(what + " is " + shown(value) + ", but must be " + must + ".");
+// What a finite number may be, and how a message says it.
+struct Allowed {
+  const char* must;
+  double least = -std::numeric_limits<double>::infinity();
+  bool more = false;  // than the least
+  bool accepts(double v) const { return std::isfinite(v) && (more ? v > least : v >= least); }
+};
+inline constexpr Allowed kFinite{"finite"};
+inline constexpr Allowed kNotNegative{"finite and not negative", 0.0};
+inline constexpr Allowed kPositive{"positive and finite", 0.0, true};
+
+inline void check_value(const std::string& what, double value, const Allowed& allowed) {
+  if (allowed.accepts(value)) return;
+  throw std::invalid_argument(what + " is " + shown(value) + ", but must be " + allowed.must + ".");
 }
 
-/// The same for every entry.
-template <typename Array, typename Accept>
-void check_values(const char* what, const Array& array, Accept accept, const char* must) {
+// The same for every entry.
+template <typename Array>
+void check_values(const char* what, const Array& array, const Allowed& allowed) {
   for (std::size_t i = 0; i < array.size(); ++i) {
     const double value = array.data()[i];
-    if (std::isfinite(value) && accept(value)) continue;
-    check_value(std::string(what) + "[" + std::to_string(i) + "]", value, accept, must);
+    if (allowed.accepts(value)) continue;
+    check_value(std::string(what) + "[" + std::to_string(i) + "]", value, allowed);
   }
 }
 
-/// Indices are int32 inside the core.
+// Indices are int32 inside the core.
 inline void check_countable(int64_t count, const char* what) {
-  constexpr int64_t limit = std::numeric_limits<int32_t>::max();
-  if (count >= 0 && count < limit) return;
+  constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
+  if (count >= 0 && count < kLimit) return;
   throw std::invalid_argument("The design has " + std::to_string(count) + " " + what +
-                              "; at most " + std::to_string(limit - 1) + " are supported.");
+                              "; at most " + std::to_string(kLimit - 1) + " are supported.");
 }
 
-/// n·m, the entries of a matrix that can be in memory: arrays without entries may claim any shape.
+// n·m, the entries of a matrix that can be in memory: arrays without entries may claim any shape.
 inline int64_t entries_of(int64_t n, int64_t m) {
   if (n < 0 || m < 0) {
     throw std::invalid_argument("A matrix cannot have the shape (" + std::to_string(n) + ", " +
                                 std::to_string(m) + ").");
   }
-  constexpr int64_t limit = std::numeric_limits<int64_t>::max() / int64_t{sizeof(double)};
-  if (m > 0 && n > limit / m) throw std::bad_alloc();
+  constexpr int64_t kLimit = std::numeric_limits<int64_t>::max() / int64_t{sizeof(double)};
+  if (m > 0 && n > kLimit / m) throw std::bad_alloc();
   return n * m;
 }
 
-/// A fresh array of doubles that NumPy will own.
+// A fresh array of doubles that NumPy will own.
 class Output {
  public:
   using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
@@ -125,7 +131,7 @@ class Output {
     double* data = data_.get();
     return Vector(data, {unsigned_of(size_)}, owner());
   }
-  /// As a matrix, row-major or (fortran) column-major.
+  // As a matrix, row-major or (fortran) column-major.
   Matrix matrix(int64_t n, int64_t m, bool fortran) {
     const size_t shape[2] = {unsigned_of(n), unsigned_of(m)};
     const int64_t strides[2] = {fortran ? 1 : m, fortran ? n : 1};
@@ -142,7 +148,7 @@ class Output {
   std::unique_ptr<double[]> data_;
 };
 
-/// An (n, m) array in rows whose owner, with a data(), NumPy will delete.
+// An (n, m) array in rows whose owner, with a data(), NumPy will delete.
 template <typename Owner>
 Output::Matrix owned(std::unique_ptr<Owner> owner, int64_t n, int64_t m) {
   const size_t shape[2] = {static_cast<size_t>(n), static_cast<size_t>(m)};
@@ -152,7 +158,7 @@ Output::Matrix owned(std::unique_ptr<Owner> owner, int64_t n, int64_t m) {
   }));
 }
 
-/// An (n, m) array filled by compute(double*) with the GIL released and BLAS at hand.
+// An (n, m) array filled by compute(double*) with the GIL released and BLAS at hand.
 template <typename Compute>
 Output::Matrix computed(int64_t n, int64_t m, bool fortran, Compute compute) {
   load_blas();

@@ -29,12 +29,11 @@ nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool
         "block_newton: the loss must be one of squared_hinge, logistic and ovr_squared_hinge.");
   }
   check_shape("weights", Matrix(weights), problem.d(), outputs);
-  const auto any = [](double) { return true; };
-  if (warm) check_values("weights", weights, any, "finite");
+  if (warm) check_values("weights", weights, kFinite);
   if (start_intercept) {
     check_size("start_intercept has", length(*start_intercept), "the number of outputs is",
                outputs);
-    check_values("start_intercept", *start_intercept, any, "finite");
+    check_values("start_intercept", *start_intercept, kFinite);
   }
   if (!(tol > 0.0) || max_iter < 0) {
     throw std::invalid_argument("block_newton: tol = " + std::to_string(tol) +

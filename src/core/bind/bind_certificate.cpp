@@ -13,10 +13,9 @@
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
 #include "bind/problems.hpp"
-#include "design/packed_entries.hpp"
-#include "penalty/norms.hpp"
-#include "support/exact_sum.hpp"
+#include "penalty/penalty.hpp"
 #include "support/mmap_vector.hpp"
+#include "support/numbers.hpp"
 
 namespace nb = nanobind;
 
@@ -41,8 +40,13 @@ Output::Vector feature_norms(const Design& design, const Matrix& Y, double scale
                              const Vector& omega) {
   const GradientBound bound = checked_bound(design, Y, scale, error, column_norms);
   check_size("omega has", length(omega), "the design's number of features is", design.d());
-  const Penalty penalty{penalty_kind(kind), l1_ratio,     nullptr,    design.d(),
-                        per_class,          omega.data(), design.d(), columns(Y)};
+  const Penalty penalty{penalty_term(kind, l1_ratio),
+                        nullptr,
+                        design.d(),
+                        per_class,
+                        omega.data(),
+                        design.d(),
+                        columns(Y)};
   load_blas();
   Output out(design.d());
   {
@@ -68,12 +72,12 @@ double value_of_penalty(const Matrix& W, const Integers& groups, const Vector& o
                         const std::string& kind, double l1_ratio, bool per_class) {
   check_size("groups has", length(groups), "the number of rows of W is", rows(W));
   check_size("omega has", length(omega), "the number of rows of W is", rows(W));
-  return penalty_value({penalty_kind(kind), l1_ratio, groups.data(), rows(W), per_class,
+  return penalty_value({penalty_term(kind, l1_ratio), groups.data(), rows(W), per_class,
                         omega.data(), rows(W), columns(W)},
                        W.data());
 }
 
-/// Entry (z, k): the sum of column k of the values over the samples of class z.
+// Entry (z, k): the sum of column k of the values over the samples of class z.
 Output::Matrix class_sums(const Matrix& values, const Integers& y) {
   const int64_t n = rows(values), K = columns(values);
   check_size("y has", length(y), "the number of rows of the values is", n);

@@ -14,7 +14,7 @@
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
 #include "design/design.hpp"
-#include "design/make_design.hpp"
+#include "design/products.hpp"
 #include "linalg/blas.hpp"
 
 namespace sparsvm {
@@ -79,7 +79,7 @@ std::unique_ptr<Design> make_dense(const Values<T, Order>& X, const std::optiona
   return dense_design(X.data(), ColumnMajor, n, d, take_rows(rows, n));
 }
 
-/// True if each major's indices strictly increase; throws where they would be read out of bounds.
+// True if each major's indices strictly increase; throws where they would be read out of bounds.
 bool is_canonical(const Input<int32_t, 1>& indices, const Input<int64_t, 1>& indptr,
                   int64_t minors) {
   const int64_t majors = length(indptr) - 1, stored = length(indices);

@@ -22,8 +22,6 @@ namespace sparsvm {
 namespace {
 
 constexpr auto any = [](double) { return true; };
-constexpr auto nonnegative = [](double v) { return v >= 0.0; };
-constexpr auto positive = [](double v) { return v > 0.0; };
 
 InteriorPointStart checked_start(const BoundHingeProblem& problem,
                                  const std::optional<Matrix>& dual,
@@ -33,9 +31,9 @@ InteriorPointStart checked_start(const BoundHingeProblem& problem,
   if (!dual || !weights || !intercept)
     throw std::invalid_argument("A start needs dual, weights and intercept.");
   problem.check_start(*weights, *intercept, *dual);
-  check_values("dual", *dual, nonnegative, "finite and not negative");
-  check_values("weights", *weights, any, "finite");
-  check_values("intercept", *intercept, any, "finite");
+  check_values("dual", *dual, kNotNegative);
+  check_values("weights", *weights, kFinite);
+  check_values("intercept", *intercept, kFinite);
   return {dual->data(), weights->data(), intercept->data()};
 }
 
@@ -47,9 +45,9 @@ nb::dict interior_point(const BoundHingeProblem& problem, Vector column_norms,
   check_size("column_norms has", length(column_norms), "the design's number of features is",
              problem.d());
   const InteriorPointStart start = checked_start(problem, dual, weights, intercept);
-  check_value("tol", tol, positive, "positive and finite");
-  check_value("residual", residual, nonnegative, "finite and not negative");
-  check_value("max_iter", max_iter, nonnegative, "at least 0");
+  check_value("tol", tol, kPositive);
+  check_value("residual", residual, kNotNegative);
+  check_value("max_iter", max_iter, {"at least 0", 0.0});
   const InteriorPointOptions options{tol,    max_iter, explicit_coordinates, across_features,
                                      inside, residual};
   load_blas();

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "bind/arrays.hpp"
-#include "bind/exclusive.hpp"
 #include "bind/module.hpp"
 #include "bind/problems.hpp"
 #include "solvers/multiplier_newton/multiplier_newton.hpp"
@@ -19,12 +18,12 @@ namespace sparsvm {
 
 namespace {
 
-/// The method; the problem it points into is kept alive by Python.
+// The method; the problem it points into is kept alive by Python.
 class MultiplierNewtonRun {
  public:
   MultiplierNewtonRun(const BoundHingeProblem& problem, Vector rms) : problem_(problem), rms_(rms) {
     check_size("rms has", length(rms), "the design's number of features is", problem.d());
-    check_values("rms", rms, [](double v) { return v >= 0.0; }, "finite and not negative");
+    check_values("rms", rms, kNotNegative);
     if (problem.problem().margins) {
       throw std::invalid_argument(
           "MultiplierNewton takes margins from cost and margin_scale only.");
@@ -34,11 +33,10 @@ class MultiplierNewtonRun {
 
   void start(const Matrix& weights, const Vector& intercept, const Matrix& dual) {
     const Exclusive::Turn turn = exclusive_.take();
-    const auto any = [](double) { return true; };
     problem_.check_start(weights, intercept, dual);
-    check_values("weights", weights, any, "finite");
-    check_values("intercept", intercept, any, "finite");
-    check_values("dual", dual, any, "finite");
+    check_values("weights", weights, kFinite);
+    check_values("intercept", intercept, kFinite);
+    check_values("dual", dual, kFinite);
     method_->start(weights.data(), intercept.data(), dual.data());
   }
 
@@ -84,7 +82,7 @@ class MultiplierNewtonRun {
     return method_->typical_size();
   }
 
-  /// W, b and Y of the last subproblem.
+  // W, b and Y of the last subproblem.
   nb::tuple point() {
     const Exclusive::Turn turn = exclusive_.take();
     const int64_t n = problem_.n(), d = problem_.d(), K = problem_.classes();

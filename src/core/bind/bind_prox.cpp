@@ -16,7 +16,7 @@
 #include "bind/problems.hpp"
 #include "penalty/penalty_prox.hpp"
 #include "prox/prox.hpp"
-#include "prox/simplex.hpp"
+#include "prox/rows.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -24,16 +24,14 @@ using namespace nanobind::literals;
 namespace sparsvm {
 namespace {
 
-constexpr auto nonnegative = [](double v) { return v >= 0.0; };
-
-/// Throws unless there is one finite parameter, not negative, for each row.
+// Throws unless there is one finite parameter, not negative, for each row.
 void check_parameter(const char* name, const Vector& parameter, const Matrix& V) {
   check_size((std::string(name) + " has").c_str(), length(parameter), "the number of rows is",
              rows(V));
-  check_values(name, parameter, nonnegative, "finite and not negative");
+  check_values(name, parameter, kNotNegative);
 }
 
-/// kernel(i, row, out, work) for every row, with the GIL released.
+// kernel(i, row, out, work) for every row, with the GIL released.
 template <typename Kernel>
 Output::Matrix by_rows(const Matrix& V, Kernel kernel) {
   const int64_t n = rows(V), size = columns(V);
@@ -62,7 +60,7 @@ Output::Matrix group_l2(const Matrix& V, const Vector& step, const std::optional
   check_parameter("step", step, V);
   if (omega) {
     check_shape("weights", *omega, rows(V), columns(V));
-    check_values("weights", *omega, nonnegative, "finite and not negative");
+    check_values("weights", *omega, kNotNegative);
   }
   return by_rows(V, [&](int64_t i, const double* v, double* out, ProxScratch&) {
     const int64_t size = columns(V);
@@ -78,7 +76,7 @@ Output::Matrix group_linf(const Matrix& V, const Vector& step, const std::option
   check_parameter("step", step, V);
   if (omega) {
     check_shape("weights", *omega, rows(V), columns(V));
-    check_values("weights", *omega, nonnegative, "finite and not negative");
+    check_values("weights", *omega, kNotNegative);
   }
   return by_rows(V, [&](int64_t i, const double* v, double* out, ProxScratch& work) {
     const int64_t size = columns(V);
@@ -119,7 +117,7 @@ Output::Matrix penalty(const Matrix& W, double step, const std::string& kind, do
   const int64_t d = rows(W), outputs = columns(W);
   const PenaltyArrays arrays{kind, l1_ratio, groups, n_groups, per_class, omega};
   arrays.check(d);
-  check_value("step", step, nonnegative, "finite and not negative");
+  check_value("step", step, kNotNegative);
   PenaltyProx prox(arrays.view(d, outputs));
   return computed(d, outputs, false, [&](double* out) {
     std::copy(W.data(), W.data() + d * outputs, out);

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "bind/arrays.hpp"
-#include "bind/exclusive.hpp"
 #include "bind/module.hpp"
 #include "bind/problems.hpp"
 #include "solvers/sdca/sdca.hpp"
@@ -21,7 +20,7 @@ namespace sparsvm {
 
 namespace {
 
-/// The method with its history; the problem it points into is kept alive by Python.
+// The method with its history; the problem it points into is kept alive by Python.
 class SdcaRun {
  public:
   SdcaRun(const BoundHingeProblem& problem, double relaxation, int sweeps, nb::object callback)
@@ -49,13 +48,12 @@ class SdcaRun {
 
   void start(std::optional<Matrix> weights, const Vector& intercept, std::optional<Matrix> dual) {
     const Exclusive::Turn turn = exclusive_.take();
-    const auto any = [](double) { return true; };
     if (weights) check_shape("weights", *weights, d(), outputs());
-    if (weights) check_values("weights", *weights, any, "finite");
+    if (weights) check_values("weights", *weights, kFinite);
     check_size("intercept has", length(intercept), "the number of outputs is", outputs());
-    check_values("intercept", intercept, any, "finite");
+    check_values("intercept", intercept, kFinite);
     if (dual) check_shape("dual", *dual, n(), classes());
-    if (dual) check_values("dual", *dual, any, "finite");
+    if (dual) check_values("dual", *dual, kFinite);
     nb::gil_scoped_release released;
     started_ = false;
     method_->start(weights ? weights->data() : nullptr, intercept.data(),
@@ -137,7 +135,7 @@ class SdcaRun {
   // More than anybody waits for, and far from what a count of sweeps can hold.
   static constexpr int64_t kMostSweeps = int64_t{1} << 40;
 
-  /// For calls that need a point to work on.
+  // For calls that need a point to work on.
   Exclusive::Turn take() {
     if (!started_) throw std::runtime_error("Call start() on this Sdca first.");
     return exclusive_.take();

@@ -11,9 +11,7 @@ NB_MODULE(_core, m) {
   sparsvm::bind_interior_point(m);
   sparsvm::bind_multiplier_newton(m);
   sparsvm::bind_prox(m);
-  sparsvm::bind_fbpd(m);
-  sparsvm::bind_hsdm(m);
+  sparsvm::bind_papers(m);
   sparsvm::bind_sdca(m);
-  sparsvm::bind_smooth(m);
   sparsvm::bind_block_newton(m);
 }

@@ -15,15 +15,13 @@ namespace sparsvm {
 
 namespace {
 
-/// Masses below this part of the largest are taken for that much: no certificate sees the
-/// difference, while interior_point, which squares ratios of them, stalls with parts of 1e-160.
+// Masses below this part of the largest are taken for that much: no certificate sees the
+// difference, while interior_point, which squares ratios of them, stalls with parts of 1e-160.
 constexpr double kLeastPart = 1e-100;
 
 constexpr auto any = [](double) { return true; };
-constexpr auto positive = [](double v) { return v > 0.0; };
-constexpr auto nonnegative = [](double v) { return v >= 0.0; };
 
-/// Throws unless what every problem has of its samples fits the design.
+// Throws unless what every problem has of its samples fits the design.
 void check_samples(const Design& design, const Integers& y, const Vector& mass, const Matrix& cost,
                    const std::optional<Vector>& margin_scale, const std::optional<Matrix>& tilt,
                    double alpha) {
@@ -38,20 +36,20 @@ void check_samples(const Design& design, const Integers& y, const Vector& mass, 
   check_size("mass has", length(mass), "the design's number of samples is", n);
   if (margin_scale) {
     check_size("margin_scale has", length(*margin_scale), "the design's number of samples is", n);
-    check_values("margin_scale", *margin_scale, nonnegative, "finite and not negative");
+    check_values("margin_scale", *margin_scale, kNotNegative);
   }
   if (tilt) {
     check_shape("tilt", *tilt, design.d(), K == 2 ? 1 : K);
-    check_values("tilt", *tilt, any, "finite");
+    check_values("tilt", *tilt, kFinite);
   }
   check_numbers("y", y, K);
-  check_values("mass", mass, positive, "positive and finite");
+  check_values("mass", mass, kPositive);
   if (!(alpha > 0.0) || !std::isfinite(alpha)) {
     throw std::invalid_argument("alpha = " + shown(alpha) + " must be positive and finite.");
   }
 }
 
-/// Loss, derivative and curvature of every sample at the outputs S (n, outputs).
+// Loss, derivative and curvature of every sample at the outputs S (n, outputs).
 nb::tuple loss_rows(const BoundSmoothProblem& bound, const Matrix& S) {
   const SmoothProblem& problem = bound.problem();
   const int64_t n = problem.n(), K = problem.outputs();
@@ -84,7 +82,7 @@ void PenaltyArrays::check(int64_t d) const {
                                 std::to_string(d) + " features.");
   }
   check_numbers("groups", groups, n_groups);
-  check_values("omega", omega, nonnegative, "finite and not negative");
+  check_values("omega", omega, kNotNegative);
   if (!(l1_ratio >= 0.0 && l1_ratio <= 1.0)) {
     throw std::invalid_argument("l1_ratio is " + shown(l1_ratio) +
                                 ", but must lie between 0 and 1.");
@@ -92,8 +90,8 @@ void PenaltyArrays::check(int64_t d) const {
 }
 
 Penalty PenaltyArrays::view(int64_t d, int64_t outputs) const {
-  return {penalty_kind(kind), l1_ratio, groups.data(), n_groups, per_class,
-          omega.data(),       d,        outputs};
+  return {
+      penalty_term(kind, l1_ratio), groups.data(), n_groups, per_class, omega.data(), d, outputs};
 }
 
 BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector mass, Matrix cost,
@@ -106,10 +104,10 @@ BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector ma
       penalty_{kind, l1_ratio, groups, n_groups, per_class, omega} {
   check_samples(design, y_, mass_, cost_, margin_scale_, tilt_, alpha);
   const int64_t n = design.n(), d = design.d(), K = rows(cost), outputs = K == 2 ? 1 : K;
-  check_values("cost", cost, any, "finite");
+  check_values("cost", cost, kFinite);
   if (margins) {
     check_shape("margins", *margins, n, K);
-    check_values("margins", *margins, any, "finite");
+    check_values("margins", *margins, kFinite);
   }
   if (!std::isfinite(offset)) {
     throw std::invalid_argument("offset = " + shown(offset) + " must be finite.");
@@ -152,7 +150,7 @@ BoundSmoothProblem::BoundSmoothProblem(const Design& design, const std::string& 
     : y_(y), mass_(mass), cost_(cost), margin_scale_(margin_scale), tilt_(tilt),
       penalty_{kind, l1_ratio, groups, n_groups, per_class, omega} {
   check_samples(design, y_, mass_, cost_, margin_scale_, tilt_, alpha);
-  check_values("cost", cost_, nonnegative, "finite and not negative");
+  check_values("cost", cost_, kNotNegative);
   penalty_.check(design.d());
   problem_.design = &design;
   problem_.loss = {loss_kind(loss),
@@ -204,6 +202,32 @@ void bind_problems(nb::module_& m) {
       .def_prop_ro("largest_curvature", [](const BoundSmoothProblem& b) {
     return b.problem().loss.largest_curvature();
   }, "The largest curvature of a sample's loss in its outputs.");
+}
+
+namespace {
+
+// A copy, since a user's function may keep or change what it is given.
+Output::Matrix copied(const double* W, int64_t d, int64_t outputs) {
+  Output out(d * outputs);
+  std::copy_n(W, d * outputs, out.data());
+  return out.matrix(d, outputs, false);
+}
+
+}  // namespace
+
+ProxTerm prox_term(const Penalty& built_in, const nb::object& own) {
+  if (own.is_none()) return built_in_term(built_in);
+  const int64_t d = built_in.d, outputs = built_in.outputs;
+  const nb::object prox = own.attr("prox"), value = own.attr("value");
+  return {[=](double* W, double step) {
+    const nb::gil_scoped_acquire gil;
+    const auto result = nb::cast<Input<double, 2>>(prox(copied(W, d, outputs), step));
+    check_shape("The result of prox", result, d, outputs);
+    std::copy_n(result.data(), d * outputs, W);
+  }, [=](const double* W) {
+    const nb::gil_scoped_acquire gil;
+    return nb::cast<double>(value(copied(W, d, outputs)));
+  }};
 }
 
 }  // namespace sparsvm

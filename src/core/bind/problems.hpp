@@ -4,17 +4,19 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bind/arrays.hpp"
+#include "penalty/penalty_prox.hpp"
 #include "problem/hinge_problem.hpp"
 #include "problem/smooth_problem.hpp"
 
 namespace sparsvm {
 
-/// The arrays of a penalty.
+// The arrays of a penalty.
 struct PenaltyArrays {
   std::string kind;
   double l1_ratio;
@@ -23,12 +25,12 @@ struct PenaltyArrays {
   bool per_class;
   Vector omega;
 
-  /// Throws unless sizes and values fit d features.
+  // Throws unless sizes and values fit d features.
   void check(int64_t d) const;
   Penalty view(int64_t d, int64_t outputs) const;
 };
 
-/// A HingeProblem with the arrays it points into.
+// A HingeProblem with the arrays it points into.
 class BoundHingeProblem {
  public:
   BoundHingeProblem(const Design& design, Integers y, Vector mass, Matrix cost,
@@ -45,7 +47,7 @@ class BoundHingeProblem {
   int64_t classes() const { return problem_.classes; }
   int64_t outputs() const { return problem_.outputs(); }
 
-  /// Throws unless W (d, outputs), b (outputs,) and the dual (n, K) have the problem's shapes.
+  // Throws unless W (d, outputs), b (outputs,) and the dual (n, K) have the problem's shapes.
   void check_start(const Matrix& weights, const Vector& intercept, const Matrix& dual) const;
 
  private:
@@ -59,7 +61,7 @@ class BoundHingeProblem {
   HingeProblem problem_{};
 };
 
-/// A SmoothProblem with the arrays it points into.
+// A SmoothProblem with the arrays it points into.
 class BoundSmoothProblem {
  public:
   BoundSmoothProblem(const Design& design, const std::string& loss, Integers y, Vector mass,
@@ -73,7 +75,7 @@ class BoundSmoothProblem {
   int64_t classes() const { return problem_.loss.classes; }
   int64_t outputs() const { return problem_.outputs(); }
 
-  /// Throws unless W (d, outputs) and b (outputs,) have the problem's shapes.
+  // Throws unless W (d, outputs) and b (outputs,) have the problem's shapes.
   void check_start(const Matrix& weights, const Vector& intercept) const;
 
  private:
@@ -85,5 +87,12 @@ class BoundSmoothProblem {
   PenaltyArrays penalty_;
   SmoothProblem problem_{};
 };
+
+// The penalty of `own`, or the built-in one where `own` is None.
+//
+// `own` has prox(W, step) and value(W) with W of shape (d, outputs). Each call takes the GIL for
+// itself, so the loop around it may run without; an exception ends the loop and reaches the caller.
+// The term itself must be made, copied and destroyed with the GIL held.
+ProxTerm prox_term(const Penalty& built_in, const nb::object& own);
 
 }  // namespace sparsvm

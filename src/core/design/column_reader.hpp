@@ -20,7 +20,7 @@ class ColumnSource {
       : design_(design), given_(design.sparse_columns()),
         places_(given_ ? 0 : static_cast<std::size_t>(design.d())) {}
 
-  /// Make sure that the columns of these features can be had.
+  // Make sure that the columns of these features can be had.
   void require(const std::vector<int32_t>& features) {
     if (given_) return;
     std::vector<int32_t> missing;
@@ -44,10 +44,10 @@ class ColumnSource {
             given_->rows + start, given_->starts[j + 1] - start, given_->single};
   }
 
-  /// Whether every column is at hand.
+  // Whether every column is at hand.
   bool complete() const { return given_ || loaded_ == static_cast<std::size_t>(design_.d()); }
 
-  /// Whether walking the columns is cheaper than a dense product: few entries are non-zero.
+  // Whether walking the columns is cheaper than a dense product: few entries are non-zero.
   bool thin() const {
     return given_ || 3 * entries_ < loaded_ * static_cast<std::size_t>(design_.n());
   }

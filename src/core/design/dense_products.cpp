@@ -1,24 +1,23 @@
-#include "design/dense_products.hpp"
-
 #include <algorithm>
 #include <vector>
 
+#include "design/products.hpp"
 #include "support/simd.hpp"
 
 namespace sparsvm {
 
 namespace {
 
-/// Weights or sums held at a time: with 96 kB they stay in the second-level cache, and rows are read
-/// in pieces long enough for the memory to stream.
+// Weights or sums held at a time: with 96 kB they stay in the second-level cache, and rows are read
+// in pieces long enough for the memory to stream.
 constexpr int64_t kPieceEntries = 12288;
-/// Columns whose sums of squares are held at a time, for the same reasons.
+// Columns whose sums of squares are held at a time, for the same reasons.
 constexpr int64_t kSquaresWidth = 8192;
 
 SPARSVM_INLINE void load_values(Simd& v, const double* from) { load(v, from); }
 SPARSVM_INLINE void load_values(Simd& v, const float* from) { load_widened(v, from); }
 
-/// What add_rows does, from column j on: of fewer than four, so that one copy for all P and R will do.
+// What add_rows does, from column j on: of fewer than four, so that one copy for all P and R will do.
 template <typename T>
 SPARSVM_APART void add_last_columns(const T* const* x, int R, const double* c,
                                     const double* const* y, int64_t k, int P, int64_t j,
@@ -30,7 +29,7 @@ SPARSVM_APART void add_last_columns(const T* const* x, int R, const double* c,
     }
 }
 
-/// sums[p·stride + j] += Σ_r x[r][j] y[r][k + p] for P outputs, column by column.
+// sums[p·stride + j] += Σ_r x[r][j] y[r][k + p] for P outputs, column by column.
 template <int P, int R, bool Centred, typename T>
 SPARSVM_INLINE void add_rows(const T* const* x, const double* c, const double* const* y, int64_t k,
                              int64_t columns, double* sums, int64_t stride) {
@@ -52,7 +51,7 @@ SPARSVM_INLINE void add_rows(const T* const* x, const double* c, const double* c
   if (j < columns) add_last_columns(x, R, c, y, k, P, j, columns, sums, stride);
 }
 
-/// All outputs, up to three at a time: with their factors they fit the registers.
+// All outputs, up to three at a time: with their factors they fit the registers.
 template <int R, bool Centred, typename T>
 SPARSVM_INLINE void add_outputs(const T* const* x, const double* c, const double* const* y,
                                 int64_t K, int64_t columns, double* sums, int64_t stride) {
@@ -63,7 +62,7 @@ SPARSVM_INLINE void add_outputs(const T* const* x, const double* c, const double
   if (K - k == 1) add_rows<1, R, Centred>(x, c, y, k, columns, sums + k * stride, stride);
 }
 
-/// The samples whose rows of Y are not all zero: the others are not read.
+// The samples whose rows of Y are not all zero: the others are not read.
 SPARSVM_INLINE std::vector<int64_t> with_share(const double* Y, int64_t n, int64_t K) {
   std::vector<int64_t> out;
   out.reserve(static_cast<std::size_t>(n));
@@ -124,7 +123,7 @@ SPARSVM_INLINE void product(const DenseRows<T>& X, int64_t first, int64_t last, 
     transpose_product<false>(X, first, last, Y, K, add, G);
 }
 
-/// What dot_rows does, from column j on.
+// What dot_rows does, from column j on.
 template <typename T>
 SPARSVM_APART void dot_last_columns(const T* const* x, int R, const double* c, const double* w,
                                     int64_t stride, int P, int64_t j, int64_t columns,
@@ -136,7 +135,7 @@ SPARSVM_APART void dot_last_columns(const T* const* x, int R, const double* c, c
     }
 }
 
-/// sums[r·P + p] = Σ_j x[r][j] w[p·stride + j].
+// sums[r·P + p] = Σ_j x[r][j] w[p·stride + j].
 template <int P, int R, bool Centred, typename T>
 SPARSVM_INLINE void dot_rows(const T* const* x, const double* c, const double* w, int64_t stride,
                              int64_t columns, double* sums) {
@@ -157,7 +156,7 @@ SPARSVM_INLINE void dot_rows(const T* const* x, const double* c, const double* w
   if (j < columns) dot_last_columns(x, R, c, w, stride, P, j, columns, sums);
 }
 
-/// s[r·K + p] += Σ_j x[r][j] w[p·stride + j] for the first `count` rows.
+// s[r·K + p] += Σ_j x[r][j] w[p·stride + j] for the first `count` rows.
 template <int P, int R, bool Centred, typename T>
 SPARSVM_INLINE void add_dots(const T* const* x, const double* c, const double* w, int64_t stride,
                              int64_t columns, int64_t count, int64_t K, double* s) {
@@ -167,8 +166,8 @@ SPARSVM_INLINE void add_dots(const T* const* x, const double* c, const double* w
     for (int p = 0; p < P; ++p) s[r * K + p] += sums[r * P + p];
 }
 
-/// S += X[:, from:from + columns] w, the weights output by output; R rows at a time, of which the last
-/// may repeat.
+// S += X[:, from:from + columns] w, the weights output by output; R rows at a time, of which the last
+// may repeat.
 template <int R, bool Centred, typename T>
 SPARSVM_INLINE void add_piece(const DenseRows<T>& X, int64_t from, int64_t columns, const double* w,
                               int64_t K, double* S) {

@@ -26,22 +26,19 @@
 
 namespace sparsvm {
 
-using std::int32_t;
-using std::int64_t;
-
 enum class Layout { dense_rows, dense_cols, csr, csc };
 
 using RowIndex = std::optional<std::vector<int64_t>>;
 
-/// The samples in canonical order: sample i is row map[i] of the storage, or row i if map is null.
+// The samples in canonical order: sample i is row map[i] of the storage, or row i if map is null.
 struct RowMap {
   const int64_t* map = nullptr;
   int64_t n = 0;
   int64_t operator()(int64_t i) const { return map ? map[i] : i; }
 };
 
-/// Compressed rows of a sparse design: sample i has the entries indptr[r] ... indptr[r + 1] - 1 with
-/// r = rows(i). One of singles and doubles is set, as the scalar of the storage has it.
+// Compressed rows of a sparse design: sample i has the entries indptr[r] ... indptr[r + 1] - 1 with
+// r = rows(i). One of singles and doubles is set, as the scalar of the storage has it.
 struct StoredRows {
   const float* singles = nullptr;
   const double* doubles = nullptr;
@@ -50,8 +47,8 @@ struct StoredRows {
   RowMap rows;
 };
 
-/// Dense rows where they lie: sample i is the row at values + rows(i)·stride, less the d values of center
-/// where that is not null.
+// Dense rows where they lie: sample i is the row at values + rows(i)·stride, less the d values of center
+// where that is not null.
 template <typename T>
 struct DenseRows {
   const T* values;
@@ -60,7 +57,7 @@ struct DenseRows {
   const double* center;
 };
 
-/// Uninitialised doubles on a 64-byte boundary.
+// Uninitialised doubles on a 64-byte boundary.
 class Workspace {
  public:
   explicit Workspace(int64_t count) : raw_(new double[static_cast<std::size_t>(count) + 8]) {
@@ -74,7 +71,7 @@ class Workspace {
   double* data_;
 };
 
-/// Built at most once, by whichever thread comes first.
+// Built at most once, by whichever thread comes first.
 template <typename T>
 class Lazy {
  public:
@@ -101,7 +98,7 @@ class Lazy {
   std::atomic<const T*> ready_{nullptr};
 };
 
-/// Sparse columns in canonical order of samples; the values are floats if `single`, else doubles.
+// Sparse columns in canonical order of samples; the values are floats if `single`, else doubles.
 struct SparseColumns {
   const void* values;
   const int32_t* rows;
@@ -109,7 +106,7 @@ struct SparseColumns {
   bool single;
 };
 
-/// One column: `values` are floats if `single`, otherwise doubles.
+// One column: `values` are floats if `single`, otherwise doubles.
 struct ColumnView {
   const void* values;
   const int32_t* rows;
@@ -119,7 +116,7 @@ struct ColumnView {
 
 class Design {
  public:
-  /// rows: the row index, or nothing for all stored rows in their own order.
+  // rows: the row index, or nothing for all stored rows in their own order.
   Design(Layout layout, int64_t stored_rows, int64_t d, RowIndex rows)
       : layout_(layout), n_(rows ? static_cast<int64_t>(rows->size()) : stored_rows), d_(d),
         rows_(std::move(rows)) {}
@@ -132,23 +129,23 @@ class Design {
   Layout layout() const { return layout_; }
   bool sparse() const { return layout_ == Layout::csr || layout_ == Layout::csc; }
 
-  /// From now on be X − 1cᵀ (dense layouts only; d values). Call it before sharing the object;
-  /// everything else is const and may be called from several threads.
+  // From now on be X − 1cᵀ (dense layouts only; d values). Call it before sharing the object;
+  // everything else is const and may be called from several threads.
   virtual void set_center(const double* c) = 0;
 
-  /// out (n x m, column-major) = X[:, features].
+  // out (n x m, column-major) = X[:, features].
   virtual void gather_columns(const int32_t* features, int64_t m, double* out) const = 0;
 
-  /// out[j * stride + i] = X[samples[i], j] for `count` samples and all features.
+  // out[j * stride + i] = X[samples[i], j] for `count` samples and all features.
   virtual void gather_samples(const int64_t* samples, int64_t count, int64_t stride,
                               double* out) const = 0;
 
-  /// S (n x K) = X W. Features whose weights are all zero are skipped where that pays.
+  // S (n x K) = X W. Features whose weights are all zero are skipped where that pays.
   virtual void scores(const double* W, int64_t K, double* S) const = 0;
-  /// S (n x K) = X[:, features] Wm, with Wm m x K.
+  // S (n x K) = X[:, features] Wm, with Wm m x K.
   virtual void scores_subset(const int32_t* features, int64_t m, const double* Wm, int64_t K,
                              double* S) const = 0;
-  /// S ((last − first) x K) = X[first:last, features] Wm; the features ascending and distinct.
+  // S ((last − first) x K) = X[first:last, features] Wm; the features ascending and distinct.
   virtual void scores_range(int64_t first, int64_t last, const int32_t* features, int64_t m,
                             const double* Wm, int64_t K, double* S) const {
     std::vector<double> row(static_cast<std::size_t>(m));
@@ -159,66 +156,66 @@ class Design {
         for (int64_t k = 0; k < K; ++k) S[(i - first) * K + k] += row[j] * Wm[j * K + k];
     }
   }
-  /// S (count x K) = X[samples] W; samples are canonical indices.
+  // S (count x K) = X[samples] W; samples are canonical indices.
   virtual void scores_samples(const int64_t* samples, int64_t count, const double* W, int64_t K,
                               double* S) const = 0;
 
-  /// G (d x K) = Xᵀ Y.
+  // G (d x K) = Xᵀ Y.
   virtual void transposed(const double* Y, int64_t K, double* G) const = 0;
-  /// G (m x K) = X[:, features]ᵀ Y.
+  // G (m x K) = X[:, features]ᵀ Y.
   virtual void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
                                  double* G) const = 0;
-  /// G ((last − first) x K) = X[:, first:last]ᵀ Y. No companion is built for it. Of consecutive
-  /// ranges, with the same Y, `places` (n zeros at first) may remember where the next one begins.
+  // G ((last − first) x K) = X[:, first:last]ᵀ Y. No companion is built for it. Of consecutive
+  // ranges, with the same Y, `places` (n zeros at first) may remember where the next one begins.
   virtual void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
                                 int32_t* /*places*/ = nullptr) const {
     std::vector<int32_t> features(static_cast<std::size_t>(last - first));
     std::iota(features.begin(), features.end(), static_cast<int32_t>(first));
     transposed_subset(features.data(), last - first, Y, K, G);
   }
-  /// G (d x K) = X[samples]ᵀ Ys, with Ys count x K, one row for each listed sample.
+  // G (d x K) = X[samples]ᵀ Ys, with Ys count x K, one row for each listed sample.
   virtual void transposed_samples(const int64_t* samples, int64_t count, const double* Ys,
                                   int64_t K, double* G) const = 0;
 
-  /// Per feature, d values each: the mean and variance under the weights `mass` (n values, or null
-  /// for equal weights; divided by their sum), ‖x_j‖₂ and max_i |x_ij| over all samples. A feature
-  /// that is constant where mass > 0 has exactly that mean and exactly zero variance.
+  // Per feature, d values each: the mean and variance under the weights `mass` (n values, or null
+  // for equal weights; divided by their sum), ‖x_j‖₂ and max_i |x_ij| over all samples. A feature
+  // that is constant where mass > 0 has exactly that mean and exactly zero variance.
   virtual void column_stats(const double* mass, double* mean, double* variance, double* norm2,
                             double* maxabs) const = 0;
 
-  /// ‖x_j‖₂ of every feature, as column_stats has it, for a tenth of the time.
+  // ‖x_j‖₂ of every feature, as column_stats has it, for a tenth of the time.
   virtual void column_norms(double* norm2) const = 0;
 
-  /// out_i = Σ_j |x_ij| w_j, the scale of the rounding error of a score.
+  // out_i = Σ_j |x_ij| w_j, the scale of the rounding error of a score.
   virtual void abs_scores(const double* w, double* out) const = 0;
 
-  /// out_i = the largest w_j >= 0 of the features that sample i has; dense samples have all.
+  // out_i = the largest w_j >= 0 of the features that sample i has; dense samples have all.
   virtual void largest_weights(const double* w, double* out) const {
     double most = 0.0;
     for (int64_t j = 0; j < d_; ++j) most = w[j] > most ? w[j] : most;
     for (int64_t i = 0; i < n_; ++i) out[i] = most;
   }
 
-  /// out (m) = X[i, features]; the features in ascending order.
+  // out (m) = X[i, features]; the features in ascending order.
   virtual void sample(int64_t i, const int32_t* features, int64_t m, double* out) const = 0;
-  /// The rows of a sparse design; nothing is set for a dense one. CSC builds its companion by rows.
+  // The rows of a sparse design; nothing is set for a dense one. CSC builds its companion by rows.
   virtual StoredRows stored_rows() const { return {}; }
-  /// Whether single precision holds every entry exactly.
+  // Whether single precision holds every entry exactly.
   virtual bool single_precision() const = 0;
-  /// The columns where they are sparse (a companion may be built for that), nothing otherwise.
+  // The columns where they are sparse (a companion may be built for that), nothing otherwise.
   virtual std::optional<SparseColumns> sparse_columns() const { return std::nullopt; }
 
-  /// Bytes held besides the caller's arrays and the row index.
+  // Bytes held besides the caller's arrays and the row index.
   virtual int64_t companion_bytes() const { return 0; }
-  /// Bytes of the caller's values and indices.
+  // Bytes of the caller's values and indices.
   virtual int64_t data_bytes() const = 0;
 
  protected:
   RowMap row_map() const { return {rows_ ? rows_->data() : nullptr, n_}; }
-  /// Not the same as a null map: an empty row index may have no address.
+  // Not the same as a null map: an empty row index may have no address.
   bool indexed() const { return rows_.has_value(); }
 
-  /// Compose the row index with a list of canonical samples.
+  // Compose the row index with a list of canonical samples.
   std::vector<int64_t> stored_rows_of(const int64_t* samples, int64_t count) const {
     const RowMap map = row_map();
     std::vector<int64_t> out(static_cast<std::size_t>(count));
@@ -226,7 +223,7 @@ class Design {
     return out;
   }
 
-  /// The features with a non-zero (or NaN) weight.
+  // The features with a non-zero (or NaN) weight.
   std::vector<int32_t> active_features(const double* W, int64_t K) const {
     std::vector<int32_t> active;
     for (int64_t j = 0; j < d_; ++j) {
@@ -237,7 +234,7 @@ class Design {
     return active;
   }
 
-  /// Wm (m x K) = the listed rows of W.
+  // Wm (m x K) = the listed rows of W.
   static std::vector<double> take_rows(const double* W, int64_t K,
                                        const std::vector<int32_t>& features) {
     std::vector<double> out;
@@ -252,10 +249,10 @@ class Design {
   RowIndex rows_;
 };
 
-/// The larger value; a NaN on either side stays.
+// The larger value; a NaN on either side stays.
 inline double larger(double a, double b) { return b > a || b != b ? b : a; }
 
-/// Tells whether all values were the same, which rounded sums cannot.
+// Tells whether all values were the same, which rounded sums cannot.
 struct ColumnRange {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   void add(double x) {

@@ -12,16 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "design/dense_products.hpp"
 #include "design/design.hpp"
-#include "design/make_design.hpp"
+#include "design/products.hpp"
 #include "linalg/blas.hpp"
 
 namespace sparsvm {
 
 namespace {
 
-/// ColumnMajor: element (r, j) is at values[j * stored_rows + r], otherwise at values[r * d + j].
+// ColumnMajor: element (r, j) is at values[j * stored_rows + r], otherwise at values[r * d + j].
 template <typename T, bool ColumnMajor>
 class DenseDesign final : public Design {
  public:
@@ -143,16 +142,16 @@ class DenseDesign final : public Design {
                     double* maxabs) const override {
     // Eight features at a time, sample by sample: the sums of a feature run in canonical order, and
     // those of different features side by side.
-    constexpr int64_t width = 8;
-    Workspace block(n() * width);
-    std::vector<int32_t> features(width);
-    for (int64_t j = 0; j < d(); j += width) {
-      const int64_t count = std::min(width, d() - j);
-      for (int64_t k = 0; k < width; ++k) {
+    constexpr int64_t kWidth = 8;
+    Workspace block(n() * kWidth);
+    std::vector<int32_t> features(kWidth);
+    for (int64_t j = 0; j < d(); j += kWidth) {
+      const int64_t count = std::min(kWidth, d() - j);
+      for (int64_t k = 0; k < kWidth; ++k) {
         features[static_cast<std::size_t>(k)] = static_cast<int32_t>(j + std::min(k, count - 1));
       }
-      fill_rows(features.data(), width, block.data());
-      double stats[4][width];
+      fill_rows(features.data(), kWidth, block.data());
+      double stats[4][kWidth];
       eight_columns_stats(block.data(), mass, stats[0], stats[1], stats[2], stats[3]);
       std::copy(stats[0], stats[0] + count, mean + j);
       std::copy(stats[1], stats[1] + count, variance + j);
@@ -192,7 +191,7 @@ class DenseDesign final : public Design {
   }
 
  private:
-  /// out += |X[:, features]| w[features], a few columns at a time.
+  // out += |X[:, features]| w[features], a few columns at a time.
   void add_abs_columns(const std::vector<int32_t>& features, const double* w, double* out) const {
     const int64_t step = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, n()));
     const int64_t count = static_cast<int64_t>(features.size());
@@ -207,14 +206,14 @@ class DenseDesign final : public Design {
     }
   }
 
-  /// A list of features, or `count` of them from `first` on if null.
+  // A list of features, or `count` of them from `first` on if null.
   struct Columns {
     const int32_t* list;
     int64_t count, first = 0;
     int64_t operator[](int64_t k) const { return list ? list[k] : first + k; }
   };
 
-  /// A gathered block: rows x columns, in the order of the storage.
+  // A gathered block: rows x columns, in the order of the storage.
   struct Panel {
     const double* data;
     int64_t row, rows, column, columns;
@@ -270,18 +269,18 @@ class DenseDesign final : public Design {
     }
   }
 
-  /// Visit X[rows, columns] in blocks, samples outermost in C order and features outermost in
-  /// Fortran order, each block gathered into one buffer. C order: 256 kB of pieces of rows, at
-  /// least 256 of them. Fortran order: eight features of up to 8192 samples, because a permuted
-  /// column is read at random and must be finished while its lines are still in cache (wider or
-  /// taller blocks measured up to 3 x slower on 20000 x 784).
+  // Visit X[rows, columns] in blocks, samples outermost in C order and features outermost in
+  // Fortran order, each block gathered into one buffer. C order: 256 kB of pieces of rows, at
+  // least 256 of them. Fortran order: eight features of up to 8192 samples, because a permuted
+  // column is read at random and must be finished while its lines are still in cache (wider or
+  // taller blocks measured up to 3 x slower on 20000 x 784).
   template <typename Visit>
   void for_each_panel(RowMap rows, const Columns& columns, Visit visit) const {
     if (rows.n == 0 || columns.count == 0) return;
-    constexpr int64_t capacity = 32768;
+    constexpr int64_t kCapacity = 32768;
     int64_t tall = std::min<int64_t>(rows.n, ColumnMajor ? 8192 : 256);
-    const int64_t wide = std::min(columns.count, std::max<int64_t>(8, capacity / tall));
-    if (!ColumnMajor) tall = std::min(rows.n, std::max(tall, capacity / wide));
+    const int64_t wide = std::min(columns.count, std::max<int64_t>(8, kCapacity / tall));
+    if (!ColumnMajor) tall = std::min(rows.n, std::max(tall, kCapacity / wide));
     Workspace buffer(tall * wide);
     const int64_t outer = ColumnMajor ? columns.count : rows.n, step = ColumnMajor ? wide : tall;
     const int64_t inner = ColumnMajor ? rows.n : columns.count, pace = ColumnMajor ? tall : wide;
@@ -296,7 +295,7 @@ class DenseDesign final : public Design {
     }
   }
 
-  /// All of X, as one kept block if it is small.
+  // All of X, as one kept block if it is small.
   template <typename Visit>
   void for_each_panel(Visit visit) const {
     const RowMap rows = row_map();
@@ -321,11 +320,11 @@ class DenseDesign final : public Design {
 
   bool kept_whole() const { return d() == 0 || n() <= kKeptLimit / d(); }
 
-  /// A few outputs are bound by memory: rows are read where they lie, unless all are in cache.
+  // A few outputs are bound by memory: rows are read where they lie, unless all are in cache.
   bool read_in_place(int64_t K) const { return !ColumnMajor && K <= kFewOutputs && !kept_whole(); }
 
-  /// S += panel W on the block's samples, in column-major terms Sᵀ += Wᵀ panelᵀ; the first block of
-  /// features overwrites.
+  // S += panel W on the block's samples, in column-major terms Sᵀ += Wᵀ panelᵀ; the first block of
+  // features overwrites.
   static void add_scores(const Panel& panel, const double* W, int64_t K, double* S) {
     const int m = static_cast<int>(panel.rows), q = static_cast<int>(panel.columns);
     const int outputs = static_cast<int>(K), ld = ColumnMajor ? m : q;
@@ -339,8 +338,8 @@ class DenseDesign final : public Design {
     }
   }
 
-  /// G += panelᵀ Y on the block's features, in column-major terms Gᵀ += Yᵀ panel; the first block
-  /// of samples overwrites.
+  // G += panelᵀ Y on the block's features, in column-major terms Gᵀ += Yᵀ panel; the first block
+  // of samples overwrites.
   static void add_transposed(const Panel& panel, const double* Y, int64_t K, double* G) {
     const int m = static_cast<int>(panel.rows), q = static_cast<int>(panel.columns);
     const int outputs = static_cast<int>(K), ld = ColumnMajor ? m : q;
@@ -365,7 +364,7 @@ class DenseDesign final : public Design {
     for_each_panel(rows, columns, [&](const Panel& panel) { add_transposed(panel, Y, K, G); });
   }
 
-  /// out (n x count, row-major) = X[:, features].
+  // out (n x count, row-major) = X[:, features].
   void fill_rows(const int32_t* features, int64_t count, double* out) const {
     const RowMap rows = row_map();
     if constexpr (!ColumnMajor) {
@@ -384,31 +383,31 @@ class DenseDesign final : public Design {
 
   void eight_columns_stats(const double* block, const double* mass, double* mean, double* variance,
                            double* norm2, double* maxabs) const {
-    constexpr int width = 8;
-    double total = 0.0, sum[width] = {}, squares[width] = {}, largest[width] = {};
-    ColumnRange range[width];
+    constexpr int kWidth = 8;
+    double total = 0.0, sum[kWidth] = {}, squares[kWidth] = {}, largest[kWidth] = {};
+    ColumnRange range[kWidth];
     for (int64_t i = 0; i < n(); ++i) {
       const double p = mass ? mass[i] : 1.0;
-      const double* x = block + i * width;
+      const double* x = block + i * kWidth;
       total += p;
-      for (int k = 0; k < width; ++k) sum[k] += p * x[k];
-      for (int k = 0; k < width; ++k) squares[k] += x[k] * x[k];
-      for (int k = 0; k < width; ++k) largest[k] = larger(largest[k], std::abs(x[k]));
+      for (int k = 0; k < kWidth; ++k) sum[k] += p * x[k];
+      for (int k = 0; k < kWidth; ++k) squares[k] += x[k] * x[k];
+      for (int k = 0; k < kWidth; ++k) largest[k] = larger(largest[k], std::abs(x[k]));
       if (!(p > 0.0)) continue;
-      for (int k = 0; k < width; ++k) range[k].add(x[k]);
+      for (int k = 0; k < kWidth; ++k) range[k].add(x[k]);
     }
-    double spread[width] = {};
-    for (int k = 0; k < width; ++k) {
+    double spread[kWidth] = {};
+    for (int k = 0; k < kWidth; ++k) {
       norm2[k] = std::sqrt(squares[k]);
       maxabs[k] = largest[k];
       mean[k] = range[k].constant() ? range[k].low : total > 0.0 ? sum[k] / total : 0.0;
     }
     for (int64_t i = 0; i < n(); ++i) {
       const double p = mass ? mass[i] : 1.0;
-      const double* x = block + i * width;
-      for (int k = 0; k < width; ++k) spread[k] += p * (x[k] - mean[k]) * (x[k] - mean[k]);
+      const double* x = block + i * kWidth;
+      for (int k = 0; k < kWidth; ++k) spread[k] += p * (x[k] - mean[k]) * (x[k] - mean[k]);
     }
-    for (int k = 0; k < width; ++k) {
+    for (int k = 0; k < kWidth; ++k) {
       variance[k] = range[k].constant() || !(total > 0.0) ? 0.0 : spread[k] / total;
     }
   }

@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "design/design.hpp"
-#include "design/make_design.hpp"
-#include "design/sparse_products.hpp"
+#include "design/products.hpp"
 
 namespace sparsvm {
 
@@ -35,8 +34,8 @@ struct CompressedCopy {
   }
 };
 
-/// The other orientation of `in`, whose majors are taken in the order of `majors`. Entries come out
-/// sorted because the majors are visited in turn.
+// The other orientation of `in`, whose majors are taken in the order of `majors`. Entries come out
+// sorted because the majors are visited in turn.
 template <typename T>
 CompressedCopy<T> turn(const Compressed<T>& in, RowMap majors, int64_t minors) {
   CompressedCopy<T> out;
@@ -63,7 +62,7 @@ CompressedCopy<T> turn(const Compressed<T>& in, RowMap majors, int64_t minors) {
 
 namespace detail {
 
-/// to += x from; one output, the two-class case, is worth its branch (1.3 x in a CSR product).
+// to += x from; one output, the two-class case, is worth its branch (1.3 x in a CSR product).
 inline void add_scaled(double x, const double* __restrict from, double* __restrict to, int64_t K) {
   if (K == 1) {
     *to += x * *from;
@@ -323,7 +322,7 @@ class SparseDesign final : public Design {
   }
 
  private:
-  /// Columns with their samples in canonical order.
+  // Columns with their samples in canonical order.
   Compressed<T> by_column() const {
     const RowMap rows = row_map();
     if (by_columns_ && !indexed()) return given_;
@@ -337,13 +336,13 @@ class SparseDesign final : public Design {
     }).view();
   }
 
-  /// Rows as they are stored; row_map() tells which are samples.
+  // Rows as they are stored; row_map() tells which are samples.
   Compressed<T> by_row() const {
     if (!by_columns_) return given_;
     return row_copy_.get([&] { return turn(given_, RowMap{nullptr, d()}, stored_rows_); }).view();
   }
 
-  /// Whether products read rows.
+  // Whether products read rows.
   bool goes_by_row() const {
     return !by_columns_ || (indexed() && row_copy_.peek() && !column_copy_.peek());
   }
@@ -354,7 +353,7 @@ class SparseDesign final : public Design {
     use(by_row(), RowMap{rows.data(), count});
   }
 
-  /// visit(sample, feature, value); within a feature, samples come in canonical order.
+  // visit(sample, feature, value); within a feature, samples come in canonical order.
   template <typename Visit>
   void for_each_entry(Visit visit) const {
     if (by_columns_ && indexed() && !row_copy_.peek() && !column_copy_.peek()) {
@@ -372,7 +371,7 @@ class SparseDesign final : public Design {
     }
   }
 
-  /// The same for an indexed CSC of which nothing has been built: every column is put in order.
+  // The same for an indexed CSC of which nothing has been built: every column is put in order.
   template <typename Visit>
   void for_each_given(Visit visit) const {
     const RowMap map = row_map();
@@ -396,7 +395,7 @@ class SparseDesign final : public Design {
     }
   }
 
-  /// S = X[first:last, features] Wm by walking the rows of CSR; features sorted and distinct.
+  // S = X[first:last, features] Wm by walking the rows of CSR; features sorted and distinct.
   void masked_scores(const int32_t* features, int64_t m, const double* Wm, int64_t K, int64_t first,
                      int64_t last, double* S) const {
     std::vector<int32_t> place(static_cast<std::size_t>(d()), -1);

@@ -1,14 +1,13 @@
-#include "design/sparse_products.hpp"
-
 #include <algorithm>
 
+#include "design/products.hpp"
 #include "linalg/row_tiles.hpp"
 
 namespace sparsvm {
 
 namespace {
 
-/// use(i, tile) for all tiles of all rows. Row by row: its entries are then at hand for the next tile.
+// use(i, tile) for all tiles of all rows. Row by row: its entries are then at hand for the next tile.
 template <typename Use>
 SPARSVM_INLINE void for_each_row_tile(int64_t n, int64_t K, Use use) {
   with_tiles<2>(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
@@ -72,7 +71,7 @@ SPARSVM_INLINE void scatter(const Compressed<T>& M, RowMap majors, const double*
   });
 }
 
-/// use(entry, count): where the entries of major r with minors in [first, last) are.
+// use(entry, count): where the entries of major r with minors in [first, last) are.
 template <typename T, typename Use>
 SPARSVM_INLINE void with_part(const Compressed<T>& M, int64_t r, int64_t first, int64_t last,
                               int32_t* place, Use use) {

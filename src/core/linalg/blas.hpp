@@ -16,9 +16,7 @@
 
 namespace sparsvm {
 
-using std::int64_t;
-
-/// Pointers to the Fortran routines; every argument is passed by address.
+// Pointers to the Fortran routines; every argument is passed by address.
 struct Blas {
   void (*dgemm)(char*, char*, int*, int*, int*, double*, double*, int*, double*, int*, double*,
                 double*, int*);
@@ -41,10 +39,10 @@ inline std::atomic<const Blas*> resolved_blas{nullptr};
 
 }  // namespace detail
 
-/// Resolve the pointers; takes the GIL if the caller does not hold it. Idempotent.
+// Resolve the pointers; takes the GIL if the caller does not hold it. Idempotent.
 void load_blas();
 
-/// The resolved table. Bindings call load_blas() before they release the GIL.
+// The resolved table. Bindings call load_blas() before they release the GIL.
 inline const Blas& blas() {
   const Blas* table = detail::resolved_blas.load(std::memory_order_acquire);
   if (!table) {
@@ -61,7 +59,7 @@ inline float* unconst(const float* pointer) { return const_cast<float*>(pointer)
 inline int leading(int ld) { return std::max(1, ld); }
 }  // namespace detail
 
-/// C = alpha op(A) op(B) + beta C, with C of size m x n and k the inner size.
+// C = alpha op(A) op(B) + beta C, with C of size m x n and k the inner size.
 inline void gemm(char ta, char tb, int m, int n, int k, double alpha, const double* A, int lda,
                  const double* B, int ldb, double beta, double* C, int ldc) {
   lda = detail::leading(lda), ldb = detail::leading(ldb), ldc = detail::leading(ldc);
@@ -76,7 +74,7 @@ inline void gemm(char ta, char tb, int m, int n, int k, float alpha, const float
                &beta, C, &ldc);
 }
 
-/// The uplo triangle of C = alpha A Aᵀ + beta C ('N', A is n x k) or alpha Aᵀ A + beta C ('T').
+// The uplo triangle of C = alpha A Aᵀ + beta C ('N', A is n x k) or alpha Aᵀ A + beta C ('T').
 inline void syrk(char uplo, char trans, int n, int k, double alpha, const double* A, int lda,
                  double beta, double* C, int ldc) {
   lda = detail::leading(lda), ldc = detail::leading(ldc);
@@ -89,7 +87,7 @@ inline void syrk(char uplo, char trans, int n, int k, float alpha, const float* 
   blas().ssyrk(&uplo, &trans, &n, &k, &alpha, detail::unconst(A), &lda, &beta, C, &ldc);
 }
 
-/// y = alpha op(A) x + beta y, with A of size m x n.
+// y = alpha op(A) x + beta y, with A of size m x n.
 inline void gemv(char trans, int m, int n, double alpha, const double* A, int lda, const double* x,
                  int incx, double beta, double* y, int incy) {
   lda = detail::leading(lda);
@@ -97,7 +95,7 @@ inline void gemv(char trans, int m, int n, double alpha, const double* A, int ld
                y, &incy);
 }
 
-/// y = alpha A x + beta y, with A symmetric of size n.
+// y = alpha A x + beta y, with A symmetric of size n.
 inline void symv(char uplo, int n, double alpha, const double* A, int lda, const double* x,
                  int incx, double beta, double* y, int incy) {
   lda = detail::leading(lda);
@@ -105,21 +103,21 @@ inline void symv(char uplo, int n, double alpha, const double* A, int lda, const
                &incy);
 }
 
-/// B = alpha op(A)⁻¹ B (side 'L') or alpha B op(A)⁻¹ ('R'), A triangular, B of size m x n.
+// B = alpha op(A)⁻¹ B (side 'L') or alpha B op(A)⁻¹ ('R'), A triangular, B of size m x n.
 inline void trsm(char side, char uplo, char trans, char diag, int m, int n, double alpha,
                  const double* A, int lda, double* B, int ldb) {
   lda = detail::leading(lda), ldb = detail::leading(ldb);
   blas().dtrsm(&side, &uplo, &trans, &diag, &m, &n, &alpha, detail::unconst(A), &lda, B, &ldb);
 }
 
-/// x = op(A)⁻¹ x, A triangular of size n.
+// x = op(A)⁻¹ x, A triangular of size n.
 inline void trsv(char uplo, char trans, char diag, int n, const double* A, int lda, double* x,
                  int incx) {
   lda = detail::leading(lda);
   blas().dtrsv(&uplo, &trans, &diag, &n, detail::unconst(A), &lda, x, &incx);
 }
 
-/// Cholesky factor of A in its uplo triangle; info > 0: the minor of that order is not positive.
+// Cholesky factor of A in its uplo triangle; info > 0: the minor of that order is not positive.
 inline int potrf(char uplo, int n, double* A, int lda) {
   int info = 0;
   lda = detail::leading(lda);
@@ -127,7 +125,7 @@ inline int potrf(char uplo, int n, double* A, int lda) {
   return info;
 }
 
-/// The uplo triangle of A⁻¹ from its Cholesky factor.
+// The uplo triangle of A⁻¹ from its Cholesky factor.
 inline int potri(char uplo, int n, double* A, int lda) {
   int info = 0;
   lda = detail::leading(lda);
@@ -135,7 +133,7 @@ inline int potri(char uplo, int n, double* A, int lda) {
   return info;
 }
 
-/// B = A⁻¹ B from the Cholesky factor of A.
+// B = A⁻¹ B from the Cholesky factor of A.
 inline int potrs(char uplo, int n, int nrhs, const double* A, int lda, double* B, int ldb) {
   int info = 0;
   lda = detail::leading(lda), ldb = detail::leading(ldb);
@@ -143,8 +141,8 @@ inline int potrs(char uplo, int n, int nrhs, const double* A, int lda, double* B
   return info;
 }
 
-/// x = A⁻¹ x from the Cholesky factor of A in its lower triangle: for single right-hand sides, which
-/// potrs packs as if they were many.
+// x = A⁻¹ x from the Cholesky factor of A in its lower triangle: for single right-hand sides, which
+// potrs packs as if they were many.
 inline void potrs_one(int n, const double* A, double* x) {
   trsv('L', 'N', 'N', n, A, n, x, 1);
   trsv('L', 'T', 'N', n, A, n, x, 1);

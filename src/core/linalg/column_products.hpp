@@ -6,10 +6,7 @@
 
 namespace sparsvm {
 
-using std::int32_t;
-using std::int64_t;
-
-/// Which columns go into each sum, and their factors: sum r has the terms [first[r], first[r + 1]).
+// Which columns go into each sum, and their factors: sum r has the terms [first[r], first[r + 1]).
 struct ColumnSums {
   std::vector<int32_t> column;
   std::vector<double> factor;
@@ -28,17 +25,17 @@ struct ColumnSums {
   void close() { first.push_back(static_cast<int64_t>(column.size())); }
 };
 
-/// out (n x count) from X (n x m), both column-major.
+// out (n x count) from X (n x m), both column-major.
 void form_column_sums(const ColumnSums& sums, const double* X, int64_t n, double* out);
 void form_column_sums(const ColumnSums& sums, const double* X, int64_t n, float* out);
 
-/// out[c] = X[:, column[c]] . Y[:, cls[c]], both with n rows, column-major: where a class has few of
-/// the gathered columns, less work than all of them.
+// out[c] = X[:, column[c]] . Y[:, cls[c]], both with n rows, column-major: where a class has few of
+// the gathered columns, less work than all of them.
 void coordinate_products(const double* X, int64_t n, const int32_t* column, const int32_t* cls,
                          int64_t count, const double* Y, double* out);
 
-/// out += factor * A x for the matrix whose entries above the diagonal are those of A (size x size,
-/// column-major) and whose diagonal is zero.
+// out += factor * A x for the matrix whose entries above the diagonal are those of A (size x size,
+// column-major) and whose diagonal is zero.
 void add_symmetric_product(const float* A, int size, double factor, const double* x, double* out);
 
 }  // namespace sparsvm

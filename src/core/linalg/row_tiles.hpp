@@ -13,10 +13,7 @@
 
 namespace sparsvm {
 
-using std::int32_t;
-using std::int64_t;
-
-/// use(0), ..., use(N − 1) written out, so that arrays they index need not lie in memory.
+// use(0), ..., use(N − 1) written out, so that arrays they index need not lie in memory.
 template <int N, typename Use>
 SPARSVM_INLINE void repeat(Use use) {
   [&]<int... i>(std::integer_sequence<int, i...>) SPARSVM_INLINE_LAMBDA {
@@ -24,7 +21,7 @@ SPARSVM_INLINE void repeat(Use use) {
   }(std::make_integer_sequence<int, N>{});
 }
 
-/// P vectors from `first` on, `size` entries; of fewer than four, two or three, the only vector holds N.
+// P vectors from `first` on, `size` entries; of fewer than four, two or three, the only vector holds N.
 template <int P, int N>
 struct RowTile {
   static constexpr int vectors = P;
@@ -66,7 +63,7 @@ struct RowTile {
     repeat<P>([&](auto p) SPARSVM_INLINE_LAMBDA { store(row, p, v[p]); });
   }
 
-  /// sum = the entries of the tile, each once, lane by lane.
+  // sum = the entries of the tile, each once, lane by lane.
   SPARSVM_INLINE void total(const Simd (&v)[P], Simd& sum) const {
     // Two sums by turns, since each waits for its own last one.
     Simd other = v[P - 1] * once;
@@ -88,7 +85,7 @@ struct RowTile {
 
 inline constexpr int64_t kMostInTile = 32;
 
-/// The tiles of a row that is one.
+// The tiles of a row that is one.
 template <typename Tile>
 struct OneTile {
   Tile tile;
@@ -98,7 +95,7 @@ struct OneTile {
   }
 };
 
-/// Those of a longer row, which differ by one entry at most.
+// Those of a longer row, which differ by one entry at most.
 struct ManyTiles {
   int64_t entries;
   template <typename Use>
@@ -118,7 +115,7 @@ struct ManyTiles {
   }
 };
 
-/// use(tiles), once, with the tiles of rows of `entries` >= least.
+// use(tiles), once, with the tiles of rows of `entries` >= least.
 template <int least, typename Use>
 SPARSVM_INLINE void with_tiles(int64_t entries, Use use) {
   const auto one = [&]<int P, int N>() SPARSVM_INLINE_LAMBDA {
@@ -144,7 +141,7 @@ SPARSVM_INLINE void with_tiles(int64_t entries, Use use) {
   }
 }
 
-/// v += factor · Σ_e x_e B[index_e], the rows of B being K long.
+// v += factor · Σ_e x_e B[index_e], the rows of B being K long.
 template <typename Tile, typename T>
 SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const int32_t* index,
                                     int64_t count, double factor, const double* B, int64_t K,
@@ -161,7 +158,7 @@ SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const int32_t*
   }
 }
 
-/// G[index_e − first] += x_e v for all entries, the rows of G being K long.
+// G[index_e − first] += x_e v for all entries, the rows of G being K long.
 template <typename Tile, typename T>
 SPARSVM_INLINE void add_row_transposed(const Tile& tile, const T* x, const int32_t* index,
                                        int64_t count, const Simd (&v)[Tile::vectors], int64_t K,

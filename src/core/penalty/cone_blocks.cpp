@@ -91,7 +91,7 @@ void ConeBlocks::enter(Block& b, const double* g, double mu) {
 void ConeBlocks::enter_maximum(Block& b, const double* g, double mu) {
   const int64_t size = b.end - b.begin;
   double sum = 0.0;
-  for (int64_t c = 0; c < size; ++c) sum += std::fabs(g[c]);
+  for (int64_t c = 0; c < size; ++c) sum += std::abs(g[c]);
   // The sum is convex in theta and too large at this one, so that Newton's steps stay above the
   // root.
   double theta = (1.0 - sum) / static_cast<double>(size);
@@ -110,7 +110,7 @@ void ConeBlocks::enter_maximum(Block& b, const double* g, double mu) {
     const int64_t i = b.begin + c;
     const double s = theta + std::sqrt(theta * theta + g[c] * g[c]);
     // (s - |g|)/2 without cancellation: s^2 - g^2 = 2 theta s.
-    const double small = theta * s / (s + std::fabs(g[c])), large = small + std::fabs(g[c]);
+    const double small = theta * s / (s + std::abs(g[c])), large = small + std::abs(g[c]);
     z1_[i] = g[c] > 0.0 ? small : large;
     z2_[i] = g[c] > 0.0 ? large : small;
     x1_[i] = mu / z1_[i];
@@ -171,7 +171,7 @@ void ConeBlocks::move_to(Block& b, const double* weights, double mu, bool known)
 // one small slack and those of all, and the sum falls with it.
 double ConeBlocks::central_maximum(const Block& b, double mu) const {
   double largest = 0.0;
-  for (int64_t c = b.begin; c < b.end; ++c) largest = std::max(largest, std::fabs(w[c]));
+  for (int64_t c = b.begin; c < b.end; ++c) largest = std::max(largest, std::abs(w[c]));
   double lo = mu, hi = 2.0 * mu * static_cast<double>(b.end - b.begin);
   for (int it = 0; it < 100 && hi - lo > 1e-3 * lo; ++it) {
     const double mid = 0.5 * (lo + hi), t = largest + mid;
@@ -274,7 +274,7 @@ void ConeBlocks::step(double ap, double ad) {
       else
         w[c] += ap * dw[c];
       shift[c] = (1.0 - ad) * shift[c] + (ad - ap) * b.shape.quad * dw[c];
-      if (std::fabs(shift[c]) < 1e-15) shift[c] = 0.0;
+      if (std::abs(shift[c]) < 1e-15) shift[c] = 0.0;
     }
     b.t += ap * b.dt;
   }
@@ -285,7 +285,7 @@ double ConeBlocks::value(const std::vector<double>& values) const {
   for (const Block& b : blocks_) {
     double l1 = 0.0, sq = 0.0, big = 0.0;
     for (int64_t c = b.begin; c < b.end; ++c) {
-      const double a = std::fabs(values[c]);
+      const double a = std::abs(values[c]);
       l1 += a;
       sq += a * a;
       big = std::max(big, a);
@@ -304,7 +304,7 @@ double ConeBlocks::conjugate(const double* g) const {
   double total = 0.0;
   for (const Block& b : blocks_) {
     if (b.shape.quad <= 0.0) continue;
-    const double over = std::max(std::fabs(g[b.begin]) - b.shape.l1, 0.0);
+    const double over = std::max(std::abs(g[b.begin]) - b.shape.l1, 0.0);
     total += over * over / (2.0 * b.shape.quad);
   }
   return total;
@@ -315,8 +315,8 @@ double ConeBlocks::shift_value(double limit) const {
   for (const Block& b : blocks_) {
     if (b.shape.quad > 0.0) continue;
     for (int64_t c = b.begin; c < b.end; ++c) {
-      if (std::fabs(shift[c]) > limit) return kUnbounded;
-      total += std::fabs(shift[c] * w[c]);
+      if (std::abs(shift[c]) > limit) return kUnbounded;
+      total += std::abs(shift[c] * w[c]);
     }
   }
   return total;

@@ -14,17 +14,16 @@
 #include <vector>
 
 #include "penalty/penalty.hpp"
-#include "prox/threshold.hpp"
+#include "prox/prox.hpp"
 
 namespace sparsvm {
 
 class GroupPenalty {
  public:
   GroupPenalty(const Penalty& penalty, int width)
-      : kind_(penalty.kind), omega_(penalty.omega), outputs_(static_cast<int>(penalty.outputs)),
-        width_(width), joint_(penalty.grouped() && !penalty.per_class && penalty.outputs > 1),
-        absolute_(penalty.ratio()), norm_(penalty.grouped() ? 1.0 - penalty.ratio() : 0.0),
-        square_(penalty.quad()) {
+      : omega_(penalty.omega), outputs_(static_cast<int>(penalty.outputs)), width_(width),
+        joint_(penalty.joint()), linf_(penalty.maximum()), absolute_(penalty.absolute),
+        norm_(penalty.norm), square_(penalty.square) {
     const bool grouped = penalty.grouped();
     sort_features(grouped ? penalty.groups : nullptr, grouped ? penalty.n_groups : penalty.d,
                   penalty.d);
@@ -40,7 +39,7 @@ class GroupPenalty {
 
   double alpha = 1.0;
 
-  /// Penalised groups first, then one for each unpenalised feature.
+  // Penalised groups first, then one for each unpenalised feature.
   int64_t count() const { return static_cast<int64_t>(first_.size()) - 1; }
   int64_t first_free() const { return penalised_; }
   bool is_free(int64_t u) const { return u >= penalised_; }
@@ -51,23 +50,23 @@ class GroupPenalty {
   bool selects() const { return absolute_ > 0.0 || norm_ > 0.0; }
   bool is_norm() const { return square_ == 0.0; }
 
-  /// alpha * penalty of the group's coefficients.
+  // alpha * penalty of the group's coefficients.
   double value(int64_t u, const double* w) {
     if (is_free(u)) return 0.0;
     double total = 0.0;
     for_each_block(u, [&](const std::vector<int32_t>& place, std::size_t m) {
       double sum = 0.0, squares = 0.0, top = 0.0;
       for (std::size_t r = 0; r < m; ++r) {
-        const double z = o_[r] * std::fabs(w[place[r]]);
+        const double z = o_[r] * std::abs(w[place[r]]);
         sum += z, squares += z * z, top = std::max(top, z);
       }
       total += absolute_ * sum + 0.5 * square_ * squares;
-      if (norm_ > 0.0) total += norm_ * (linf() ? top : std::sqrt(squares));
+      if (norm_ > 0.0) total += norm_ * (linf_ ? top : std::sqrt(squares));
     });
     return alpha * total;
   }
 
-  /// The v that minimises sum h v^2 / 2 - u v + alpha penalty(v).
+  // The v that minimises sum h v^2 / 2 - u v + alpha penalty(v).
   void minimise(int64_t group, const double* h, const double* u, double* v) {
     if (is_free(group)) {
       for (int64_t e = 0; e < size(group) * width_; ++e) v[e] = h[e] > 0.0 ? u[e] / h[e] : 0.0;
@@ -83,7 +82,7 @@ class GroupPenalty {
         for (std::size_t r = 0; r < m; ++r) {
           v_[r] = u_[r] / (h_[r] + alpha * square_ * o_[r] * o_[r]);
         }
-      } else if (linf()) {
+      } else if (linf_) {
         cut(m);
       } else {
         shrink(m);
@@ -92,11 +91,11 @@ class GroupPenalty {
     });
   }
 
-  /// The dual norm of the group's gradient over alpha: at most 1 where zero is optimal. For the
-  /// elastic net the same of its l1 part; without any selection, infinite unless g is zero.
+  // The dual norm of the group's gradient over alpha: at most 1 where zero is optimal. For the
+  // elastic net the same of its l1 part; without any selection, infinite unless g is zero.
   double dual_norm(int64_t u, const double* g) {
     if (is_free(u)) return 0.0;
-    if (joint_ && kind_ == PenaltyKind::group_l2 && size(u) == 1) {
+    if (joint_ && bends() && absolute_ == 0.0 && size(u) == 1) {
       // The common case, called for every feature: without the detour of the blocks.
       double squares = 0.0;
       for (int k = 0; k < outputs_; ++k) squares += g[k] * g[k];
@@ -106,12 +105,12 @@ class GroupPenalty {
     for_each_block(u, [&](const std::vector<int32_t>& place, std::size_t m) {
       double sum = 0.0, squares = 0.0, top = 0.0;
       for (std::size_t r = 0; r < m; ++r) {
-        const double z = std::fabs(g[place[r]]) / o_[r];
+        const double z = std::abs(g[place[r]]) / o_[r];
         u_[r] = z;
         sum += z, squares += z * z, top = std::max(top, z);
       }
       double norm = top;
-      if (norm_ > 0.0) norm = linf() ? sum : std::sqrt(squares);
+      if (norm_ > 0.0) norm = linf_ ? sum : std::sqrt(squares);
       if (absolute_ > 0.0 && norm_ > 0.0)
         norm = norm > largest * alpha ? mixed_norm(m) : 0.0;
       else if (norm_ == 0.0)
@@ -121,13 +120,13 @@ class GroupPenalty {
     return largest;
   }
 
-  /// alpha * conjugate at g / alpha of the penalties with a square.
+  // alpha * conjugate at g / alpha of the penalties with a square.
   double conjugate(int64_t u, const double* g) {
     if (is_free(u)) return 0.0;
     double total = 0.0;
     for_each_block(u, [&](const std::vector<int32_t>& place, std::size_t m) {
       for (std::size_t r = 0; r < m; ++r) {
-        const double z = std::max(std::fabs(g[place[r]]) / (alpha * o_[r]) - absolute_, 0.0);
+        const double z = std::max(std::abs(g[place[r]]) / (alpha * o_[r]) - absolute_, 0.0);
         total += z * z;
       }
     });
@@ -136,8 +135,8 @@ class GroupPenalty {
 
   // -------------------------------------------------------------- on the active manifold
 
-  /// The marks, and a gradient of alpha * penalty along the manifold; g is that of the loss. A
-  /// coordinate at the maximum that the loss pulls inwards is let loose.
+  // The marks, and a gradient of alpha * penalty along the manifold; g is that of the loss. A
+  // coordinate at the maximum that the loss pulls inwards is let loose.
   void tangent(int64_t group, const double* w, const double* g, unsigned char* mark, double* q) {
     std::fill(q, q + size(group) * width_, 0.0);
     std::fill(mark, mark + size(group) * width_, static_cast<unsigned char>(fixed));
@@ -150,7 +149,7 @@ class GroupPenalty {
     for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
       double squares = 0.0, top = 0.0;
       for (std::size_t r = 0; r < m; ++r) {
-        const double z = o_[r] * std::fabs(w[place[r]]);
+        const double z = o_[r] * std::abs(w[place[r]]);
         squares += z * z, top = std::max(top, z);
       }
       if (top == 0.0 && selects()) return;
@@ -158,8 +157,8 @@ class GroupPenalty {
       int ties = 0;
       for (std::size_t r = 0; r < m; ++r) {
         const double x = w[place[r]], o = o_[r];
-        if (linf()) {
-          const bool tie = o * std::fabs(x) >= top * (1.0 - kTie) && x * g[place[r]] <= 0.0;
+        if (linf_) {
+          const bool tie = o * std::abs(x) >= top * (1.0 - kTie) && x * g[place[r]] <= 0.0;
           mark[place[r]] = tie ? tied : loose;
           ties += tie;
           continue;
@@ -170,36 +169,36 @@ class GroupPenalty {
         if (norm_ > 0.0) q[place[r]] += alpha * norm_ * o * o * x / length;
       }
       // Where all are pulled inwards the maximum itself falls.
-      if (linf() && ties == 0) {
+      if (linf_ && ties == 0) {
         for (std::size_t r = 0; r < m; ++r) {
-          if (o_[r] * std::fabs(w[place[r]]) < top * (1.0 - kTie)) continue;
+          if (o_[r] * std::abs(w[place[r]]) < top * (1.0 - kTie)) continue;
           mark[place[r]] = tied;
           ++ties;
         }
       }
-      for (std::size_t r = 0; r < m && linf(); ++r) {
+      for (std::size_t r = 0; r < m && linf_; ++r) {
         if (mark[place[r]] == tied) q[place[r]] = alpha * std::copysign(o_[r], w[place[r]]) / ties;
       }
     });
   }
 
-  /// Whether group norms bend the penalty across their blocks, and whether coordinates are tied.
-  bool bends() const { return norm_ > 0.0 && !linf(); }
-  bool ties() const { return linf(); }
-  /// Whether it has any curvature on the manifold.
+  // Whether group norms bend the penalty across their blocks, and whether coordinates are tied.
+  bool bends() const { return norm_ > 0.0 && !linf_; }
+  bool ties() const { return linf_; }
+  // Whether it has any curvature on the manifold.
   bool curved() const { return square_ > 0.0 || bends(); }
-  /// Whether the curvature of the penalty is the same for all outputs of a feature and none of them
-  /// is ever held at zero alone.
-  bool alike() const { return absolute_ == 0.0 && !linf() && (joint_ || norm_ == 0.0); }
-  /// Whether a group is one block, otherwise one per output.
+  // Whether the curvature of the penalty is the same for all outputs of a feature and none of them
+  // is ever held at zero alone.
+  bool alike() const { return absolute_ == 0.0 && !linf_ && (joint_ || norm_ == 0.0); }
+  // Whether a group is one block, otherwise one per output.
   bool joint() const { return joint_; }
 
-  /// The curvature of alpha * penalty on the manifold: diag(straight) - ring ring' in each block.
+  // The curvature of alpha * penalty on the manifold: diag(straight) - ring ring' in each block.
   void curvature(int64_t group, const double* w, const unsigned char* mark, double* straight,
                  double* ring) {
     std::fill(straight, straight + size(group) * width_, 0.0);
     std::fill(ring, ring + size(group) * width_, 0.0);
-    if (is_free(group) || linf() || (square_ == 0.0 && norm_ == 0.0)) return;
+    if (is_free(group) || linf_ || (square_ == 0.0 && norm_ == 0.0)) return;
     for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
       double squares = 0.0;
       for (std::size_t r = 0; r < m; ++r) {
@@ -217,7 +216,7 @@ class GroupPenalty {
     });
   }
 
-  /// The tied part of a preconditioner: along the manifold tied coordinates are one variable.
+  // The tied part of a preconditioner: along the manifold tied coordinates are one variable.
   void precondition_ties(int64_t group, const double* w, const unsigned char* mark, const double* h,
                          const double* r, double* z) {
     if (is_free(group)) return;
@@ -235,8 +234,8 @@ class GroupPenalty {
     });
   }
 
-  /// Number the variables that the tied coordinates of each block make up, from `next` on, and how
-  /// far each of them moves; returns the next number.
+  // Number the variables that the tied coordinates of each block make up, from `next` on, and how
+  // far each of them moves; returns the next number.
   int number_ties(int64_t group, const double* w, const unsigned char* mark, int next,
                   int* variable, double* factor) {
     if (is_free(group)) return next;
@@ -253,8 +252,8 @@ class GroupPenalty {
     return next;
   }
 
-  /// Append the fractions of the step, between 0 and 1, at which it meets the kinks that
-  /// cut_at_kinks would cut it at.
+  // Append the fractions of the step, between 0 and 1, at which it meets the kinks that
+  // cut_at_kinks would cut it at.
   void kinks(int64_t group, const double* w, const double* step, std::vector<double>& times) {
     if (is_free(group) || !selects()) return;
     const auto add = [&](double way, double speed) {
@@ -265,11 +264,11 @@ class GroupPenalty {
       for (std::size_t r = 0; r < m; ++r) {
         const double x = w[place[r]], s = step[place[r]], o = o_[r];
         along += o * o * x * s, squares += o * o * x * x;
-        if (o * std::fabs(x) > top) top = o * std::fabs(x), rise = o * std::copysign(s, x * s);
-        if (absolute_ > 0.0) add(std::fabs(x), x * s < 0.0 ? std::fabs(s) : 0.0);
+        if (o * std::abs(x) > top) top = o * std::abs(x), rise = o * std::copysign(s, x * s);
+        if (absolute_ > 0.0) add(std::abs(x), x * s < 0.0 ? std::abs(s) : 0.0);
       }
       if (norm_ == 0.0) return;
-      if (!linf()) return add(squares, -along);
+      if (!linf_) return add(squares, -along);
       add(top, -rise);
       for (std::size_t r = 0; r < m; ++r) {
         const double x = o_[r] * w[place[r]], s = o_[r] * step[place[r]];
@@ -279,8 +278,8 @@ class GroupPenalty {
     });
   }
 
-  /// Cut a step at the kinks it would cross: a coefficient or group that would change its sign (or
-  /// turn around) goes to zero, one that would outgrow its tied maximum joins it.
+  // Cut a step at the kinks it would cross: a coefficient or group that would change its sign (or
+  // turn around) goes to zero, one that would outgrow its tied maximum joins it.
   void cut_at_kinks(int64_t group, const double* w, double* step) {
     if (is_free(group) || !selects()) return;
     for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
@@ -288,16 +287,16 @@ class GroupPenalty {
       for (std::size_t r = 0; r < m; ++r) {
         const double x = w[place[r]], s = step[place[r]], o = o_[r];
         along += o * o * x * (x + s), squares += o * o * x * x;
-        if (o * std::fabs(x) > top)
-          top = o * std::fabs(x), moved = o * std::copysign(1.0, x) * (x + s);
+        if (o * std::abs(x) > top)
+          top = o * std::abs(x), moved = o * std::copysign(1.0, x) * (x + s);
       }
-      const bool gone = norm_ > 0.0 && (linf() ? moved <= 0.0 : along <= 0.0) && squares > 0.0;
+      const bool gone = norm_ > 0.0 && (linf_ ? moved <= 0.0 : along <= 0.0) && squares > 0.0;
       for (std::size_t r = 0; r < m; ++r) {
         const double x = w[place[r]];
         double& s = step[place[r]];
         if (gone || (absolute_ > 0.0 && x != 0.0 && x * (x + s) <= 0.0)) {
           s = -x;
-        } else if (linf() && o_[r] * std::fabs(x + s) > moved) {
+        } else if (linf_ && o_[r] * std::abs(x + s) > moved) {
           s = std::copysign(moved / o_[r], x + s) - x;
         }
       }
@@ -307,8 +306,6 @@ class GroupPenalty {
  private:
   // Relative differences of sizes below this are rounding.
   static constexpr double kTie = 1e-12;
-
-  bool linf() const { return kind_ == PenaltyKind::group_linf; }
 
   void sort_features(const int32_t* groups, int64_t n_groups, int64_t d) {
     std::vector<int64_t> count(static_cast<std::size_t>(n_groups) + 1, 0);
@@ -335,7 +332,7 @@ class GroupPenalty {
     }
   }
 
-  /// visit(places, m): the coordinates of each block of the group, with their omega in o_.
+  // visit(places, m): the coordinates of each block of the group, with their omega in o_.
   template <typename Visit>
   void for_each_block(int64_t group, Visit visit) {
     const int64_t F = size(group);
@@ -355,8 +352,8 @@ class GroupPenalty {
     }
   }
 
-  /// The group norm: v = u t / (h t + a o^2) with t = |o v|, the root of a scalar equation on which
-  /// Newton's method climbs from below (the inverse of the norm is concave in t).
+  // The group norm: v = u t / (h t + a o^2) with t = |o v|, the root of a scalar equation on which
+  // Newton's method climbs from below (the inverse of the norm is concave in t).
   void shrink(std::size_t m) {
     const double a = alpha * norm_;
     double squares = 0.0, steepest = 0.0;
@@ -386,14 +383,14 @@ class GroupPenalty {
     for (std::size_t r = 0; r < m; ++r) v_[r] = u_[r] * t / (h_[r] * t + a * o_[r] * o_[r]);
   }
 
-  /// The largest size: v = u / h cut at level / o, with sum h (o |u| / h - level)_+ / o^2 = a.
+  // The largest size: v = u / h cut at level / o, with sum h (o |u| / h - level)_+ / o^2 = a.
   void cut(std::size_t m) {
     const double a = alpha * norm_;
     double sum = 0.0;
     double *z = work_.values(), *cost = work_.costs();
     for (std::size_t r = 0; r < m; ++r) {
-      sum += std::fabs(u_[r]) / o_[r];
-      z[r] = o_[r] * std::fabs(u_[r]) / h_[r];
+      sum += std::abs(u_[r]) / o_[r];
+      z[r] = o_[r] * std::abs(u_[r]) / h_[r];
       cost[r] = h_[r] / (o_[r] * o_[r]);
     }
     if (!(sum > a)) {
@@ -402,12 +399,12 @@ class GroupPenalty {
     }
     const double level = threshold(z, cost, static_cast<int64_t>(m), -a, 0.0, 0.0, work_);
     for (std::size_t r = 0; r < m; ++r) {
-      const double size = std::fabs(u_[r]) / h_[r];
+      const double size = std::abs(u_[r]) / h_[r];
       v_[r] = std::copysign(o_[r] * size > level ? level / o_[r] : size, u_[r]);
     }
   }
 
-  /// sparse_group: the c with |(u_ - absolute c)_+| = group c, from below.
+  // sparse_group: the c with |(u_ - absolute c)_+| = group c, from below.
   double mixed_norm(std::size_t m) const {
     double c = 0.0;
     for (std::size_t r = 0; r < m; ++r) c = std::max(c, u_[r]);
@@ -427,10 +424,9 @@ class GroupPenalty {
     return c;
   }
 
-  PenaltyKind kind_;
   const double* omega_;
   int outputs_, width_;
-  bool joint_;
+  bool joint_, linf_;
   double absolute_, norm_, square_;
   int64_t penalised_ = 0, widest_ = 1;
   std::vector<int64_t> first_;

@@ -8,25 +8,19 @@
 #include <utility>
 #include <vector>
 
-#include "penalty/block_shape.hpp"
 #include "penalty/penalty.hpp"
-#include "penalty/penalty_kind.hpp"
 
 namespace sparsvm {
 
 class PenaltyLayout {
  public:
-  /// groups: one index per feature (ignored by the penalties without groups); omega: the factor of
-  /// each feature, 0 for a feature that is not penalised and therefore belongs to no block.
-  PenaltyLayout(PenaltyKind kind, double l1_ratio, const int32_t* groups, int64_t n_groups,
-                bool per_class, const double* omega, int64_t d, int64_t outputs)
-      : outputs_(outputs), n_groups_(n_groups), inv_omega(d) {
+  explicit PenaltyLayout(const Penalty& p)
+      : shape(p.shape()), joint(p.joint()), inv_omega(p.d), outputs_(p.outputs),
+        n_groups_(p.grouped() ? p.n_groups : p.d), grouped_(p.grouped()) {
+    const int32_t* groups = p.groups;
+    const double* omega = p.omega;
+    const int64_t d = p.d;
     for (int64_t j = 0; j < d; ++j) inv_omega[j] = omega[j] > 0.0 ? 1.0 / omega[j] : 0.0;
-    grouped_ = kind == PenaltyKind::group_l2 || kind == PenaltyKind::group_linf ||
-               kind == PenaltyKind::sparse_group;
-    joint = grouped_ && !per_class && outputs > 1;
-    shape = make_shape(kind, l1_ratio);
-    if (!grouped_) n_groups_ = d;
     in_order_ = !grouped_ || std::is_sorted(groups, groups + d);
     for (int64_t j = 0; j < d && in_order_; ++j) in_order_ = omega[j] > 0.0;
     single_ = in_order_ && n_groups_ == d;
@@ -41,48 +35,35 @@ class PenaltyLayout {
     else if (!single_)
       list_in_order(d);
     for (int64_t g = 0; g < n_groups_; ++g)
-      largest_ = std::max(largest_, (begin(g + 1) - begin(g)) * (joint ? outputs : 1));
-  }
-
-  explicit PenaltyLayout(const Penalty& p)
-      : PenaltyLayout(p.kind, p.l1_ratio, p.groups, p.n_groups, p.per_class, p.omega, p.d,
-                      p.outputs) {}
-
-  static BlockShape make_shape(PenaltyKind kind, double ratio) {
-    switch (kind) {
-      case PenaltyKind::elasticnet: return {BlockKind::absolute, ratio, 0.0, 1.0 - ratio};
-      case PenaltyKind::group_l2: return {BlockKind::euclidean, 0.0, 1.0, 0.0};
-      case PenaltyKind::group_linf: return {BlockKind::maximum, 1.0, 0.0, 0.0};
-      case PenaltyKind::sparse_group: return {BlockKind::sparse, ratio, 1.0 - ratio, 0.0};
-      default: return {BlockKind::absolute, 1.0, 0.0, 0.0};
-    }
+      largest_ = std::max(largest_, (begin(g + 1) - begin(g)) * block_width());
   }
 
   BlockShape shape;
-  bool joint = false;
+  bool joint;
+  std::vector<double> inv_omega;  // 0 for a feature that is not penalised, which is in no block
 
   int64_t n_blocks() const { return joint ? n_groups() : n_groups() * outputs_; }
   int64_t block_size(int64_t b) const {
     const int64_t g = group_of(b);
-    return (begin(g + 1) - begin(g)) * (joint ? outputs_ : 1);
+    return (begin(g + 1) - begin(g)) * block_width();
   }
   int64_t largest_block() const { return largest_; }
 
   int64_t n_groups() const { return n_groups_; }
   int64_t group_of(int64_t b) const { return joint ? b : b / outputs_; }
-  /// Blocks of one group.
+  // Blocks of one group.
   int64_t per_group() const { return joint ? 1 : outputs_; }
 
-  /// Calls visit(feature) for the penalised features of a group (of the group of each feature by itself,
-  /// without groups).
-  template <class Visit>
+  // Calls visit(feature) for the penalised features of a group (of the group of each feature by itself,
+  // without groups).
+  template <typename Visit>
   void features(int64_t group, Visit visit) const {
     for (int64_t m = begin(group); m < begin(group + 1); ++m) visit(member(m));
   }
   int64_t n_features(int64_t group) const { return begin(group + 1) - begin(group); }
 
-  /// Calls visit(feature, output) for every coordinate of a block, in a fixed order.
-  template <class Visit>
+  // Calls visit(feature, output) for every coordinate of a block, in a fixed order.
+  template <typename Visit>
   void coordinates(int64_t b, Visit visit) const {
     const int64_t g = group_of(b);
     for (int64_t m = begin(g); m < begin(g + 1); ++m) {
@@ -93,7 +74,7 @@ class PenaltyLayout {
     }
   }
 
-  /// Block b of (G + step*dG)/omega into out; returns its size. dG may be null.
+  // Block b of (G + step*dG)/omega into out; returns its size. dG may be null.
   int64_t values(int64_t b, const double* G, const double* dG, double step, double* out) const {
     int64_t size = 0;
     coordinates(b, [&](int32_t j, int32_t o) {
@@ -103,10 +84,10 @@ class PenaltyLayout {
     return size;
   }
 
-  /// Calls visit(b) for every block whose dual norm at (G + step*dG)/omega exceeds theta. G is read
-  /// straight through: whatever the norm, it exceeds theta only where a sum over the coordinates
-  /// does, and the few blocks of which that cannot be ruled out are checked one by one.
-  template <class Visit>
+  // Calls visit(b) for every block whose dual norm at (G + step*dG)/omega exceeds theta. G is read
+  // straight through: whatever the norm, it exceeds theta only where a sum over the coordinates
+  // does, and the few blocks of which that cannot be ruled out are checked one by one.
+  template <typename Visit>
   void scan(const double* G, const double* dG, double step, double theta, Visit visit) const {
     std::vector<double> g(largest_);
     const double below = shape.least_sum(theta) * (1.0 - 1e-9);
@@ -120,8 +101,8 @@ class PenaltyLayout {
     });
   }
 
-  /// Calls visit(b, the dual norm of G/omega) for every block in order, 0 without coordinates.
-  template <class Visit>
+  // Calls visit(b, the dual norm of G/omega) for every block in order, 0 without coordinates.
+  template <typename Visit>
   void norms(const double* G, Visit visit) const {
     if (shape.kind == BlockKind::sparse) return one_by_one(G, &BlockShape::dual_norm, visit);
     by_pieces([&](int64_t first, int64_t last) {
@@ -129,16 +110,16 @@ class PenaltyLayout {
       visit_norms(first, last, visit);
     });
   }
-  /// The same where BlockShape::norm_bound will do.
-  template <class Visit>
+  // The same where BlockShape::norm_bound will do.
+  template <typename Visit>
   void norm_bounds(const double* G, Visit visit) const {
     if (shape.kind == BlockKind::sparse) return one_by_one(G, &BlockShape::norm_bound, visit);
     norms(G, visit);
   }
 
-  /// The largest dual norm, NaN if one is, where fill(first, last, out) writes G of a range of features;
-  /// it is asked for all at once where groups are not in order. Not for sparse_group.
-  template <class Fill>
+  // The largest dual norm, NaN if one is, where fill(first, last, out) writes G of a range of features;
+  // it is asked for all at once where groups are not in order. Not for sparse_group.
+  template <typename Fill>
   double largest_norm(Fill fill) const {
     double largest = 0.0;
     std::vector<double> G;
@@ -155,8 +136,10 @@ class PenaltyLayout {
   }
 
  private:
+  int64_t block_width() const { return joint ? outputs_ : 1; }
+
   int64_t outputs_, n_groups_, largest_ = 0;
-  /// In order: all features are penalised, and groups follow each other; single: of one feature each.
+  // In order: all features are penalised, and groups follow each other; single: of one feature each.
   bool grouped_, in_order_, single_, by_group_, alike_;  // alike: of the same omega
   std::vector<int64_t> offsets_;                         // unless single
   std::vector<int32_t> members_, group_;                 // unless in order; unless single
@@ -167,8 +150,8 @@ class PenaltyLayout {
   int64_t begin(int64_t g) const { return single_ ? g : offsets_[g]; }
   int32_t member(int64_t m) const { return in_order_ ? static_cast<int32_t>(m) : members_[m]; }
 
-  /// use(first, last) for ranges of groups whose features form a range, too.
-  template <class Use>
+  // use(first, last) for ranges of groups whose features form a range, too.
+  template <typename Use>
   void by_pieces(Use use) const {
     int64_t piece = n_groups_;
     if (in_order_ && n_groups_ > 0) {
@@ -184,7 +167,7 @@ class PenaltyLayout {
     return {begin(first), begin(last)};
   }
 
-  template <class Visit>
+  template <typename Visit>
   void visit_norms(int64_t first, int64_t last, Visit visit) const {
     const int64_t from = first * per_group(), count = last * per_group() - from;
     if (shape.kind == BlockKind::euclidean)
@@ -210,7 +193,7 @@ class PenaltyLayout {
       if (omega[j] > 0.0) members_[fill[grouped_ ? group_[j] : j]++] = static_cast<int32_t>(j);
   }
 
-  template <class Visit>
+  template <typename Visit>
   void one_by_one(const double* G, double (BlockShape::*norm)(const double*, int64_t) const,
                   Visit visit) const {
     std::vector<double> g(largest_);
@@ -218,8 +201,8 @@ class PenaltyLayout {
       visit(b, (shape.*norm)(g.data(), values(b, G, nullptr, 0.0, g.data())));
   }
 
-  /// sums_ = per block of these groups the sum of which shape.least_sum(theta) speaks, at
-  /// (G + step*dG)/omega; feature `origin` comes first in G.
+  // sums_ = per block of these groups the sum of which shape.least_sum(theta) speaks, at
+  // (G + step*dG)/omega; feature `origin` comes first in G.
   void add_terms(int64_t first, int64_t last, const double* G, const double* dG, double step,
                  double theta, int64_t origin = 0) const {
     sums_.resize(static_cast<std::size_t>((last - first) * per_group()));
@@ -228,14 +211,14 @@ class PenaltyLayout {
       add_up(first, last, G, dG, step, origin, [](double g) { return g * g; });
     else if (shape.kind == BlockKind::sparse)
       add_up(first, last, G, dG, step, origin, [radius](double g) {
-        const double e = std::max(std::fabs(g) - radius, 0.0);
+        const double e = std::max(std::abs(g) - radius, 0.0);
         return e * e;
       });
     else
-      add_up(first, last, G, dG, step, origin, [](double g) { return std::fabs(g); });
+      add_up(first, last, G, dG, step, origin, [](double g) { return std::abs(g); });
   }
 
-  template <class Term>
+  template <typename Term>
   void add_up(int64_t first, int64_t last, const double* G, const double* dG, double step,
               int64_t origin, Term term) const {
     const auto [from, to] = range(first, last);
@@ -257,8 +240,8 @@ class PenaltyLayout {
     add_features(from, to, first, at, term);
   }
 
-  /// Group by group, each sum in a register: half the time where groups hold several coordinates.
-  template <class Term>
+  // Group by group, each sum in a register: half the time where groups hold several coordinates.
+  template <typename Term>
   void add_groups(int64_t first, int64_t last, const double* G, Term term) const {
     const int64_t K = outputs_;
     double* sums = sums_.data();
@@ -281,8 +264,8 @@ class PenaltyLayout {
     }
   }
 
-  /// The kind of the norm is known here, so that these loops hold nothing but arithmetic.
-  template <class Term>
+  // The kind of the norm is known here, so that these loops hold nothing but arithmetic.
+  template <typename Term>
   void add_features(int64_t from, int64_t to, int64_t first, const double* G, Term term) const {
     const int64_t K = outputs_;
     const double* scale = inv_omega.data();
@@ -298,9 +281,6 @@ class PenaltyLayout {
       }
     }
   }
-
- public:
-  std::vector<double> inv_omega;
 };
 
 }  // namespace sparsvm

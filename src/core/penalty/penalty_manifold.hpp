@@ -23,21 +23,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "penalty/penalty_kind.hpp"
+#include "penalty/penalty.hpp"
 #include "prox/prox.hpp"
 
 namespace sparsvm {
 
-using std::int32_t;
-using std::int64_t;
-
-/// A list of blocks of coordinates, coordinates of block b being member[first[b] .. first[b+1]).
+// A list of blocks of coordinates, coordinates of block b being member[first[b] .. first[b+1]).
 struct BlockList {
   std::vector<int64_t> first{0}, member;
   int64_t size() const { return static_cast<int64_t>(first.size()) - 1; }
 };
 
-/// What a proximal step found; every vector has one entry per coordinate.
+// What a proximal step found; every vector has one entry per coordinate.
 struct ManifoldPoint {
   enum : unsigned char { inactive, single, tied };
   struct Curved {  // δ (I - ẑẑᵀ) over the active coordinates of a block
@@ -64,19 +61,11 @@ struct ManifoldPoint {
 
 class PenaltyManifold {
  public:
-  PenaltyManifold(PenaltyKind kind, double ratio) : kind_(kind) {
-    switch (kind) {
-      case PenaltyKind::l1: l1_ = 1.0; break;
-      case PenaltyKind::l2: quad_ = 1.0; break;
-      case PenaltyKind::elasticnet: l1_ = ratio, quad_ = 1.0 - ratio; break;
-      case PenaltyKind::group_l2: group_ = 1.0; break;
-      case PenaltyKind::group_linf: group_ = 1.0; break;
-      case PenaltyKind::sparse_group: l1_ = ratio, group_ = 1.0 - ratio; break;
-    }
-  }
+  explicit PenaltyManifold(const PenaltyTerm& term)
+      : l1_(term.absolute), group_(term.norm), quad_(term.square), linf_(term.maximum()) {}
 
   bool grouped() const { return group_ > 0.0; }
-  /// Whether the penalty has kinks at zero, which select features.
+  // Whether the penalty has kinks at zero, which select features.
   bool selects() const { return grouped() || l1_ > 0.0; }
 
   double value(const BlockList& blocks, const double* Z) const {
@@ -89,8 +78,8 @@ class PenaltyManifold {
     return total;
   }
 
-  /// value(to) - value(from), exact to the rounding of to - from: the difference of the values
-  /// themselves knows nothing about the last steps, which are shorter than their rounding.
+  // value(to) - value(from), exact to the rounding of to - from: the difference of the values
+  // themselves knows nothing about the last steps, which are shorter than their rounding.
   double change(const BlockList& blocks, const double* from, const double* to) const {
     double total = 0.0;
     for (const int64_t e : blocks.member) {
@@ -99,7 +88,7 @@ class PenaltyManifold {
     if (!grouped()) return total;
     for (int64_t b = 0; b < blocks.size(); ++b) {
       const double before = block_norm(blocks, b, from), after = block_norm(blocks, b, to);
-      if (kind_ == PenaltyKind::group_linf || before + after == 0.0) {
+      if (linf_ || before + after == 0.0) {
         total += group_ * (after - before);
         continue;
       }
@@ -112,10 +101,10 @@ class PenaltyManifold {
     return total;
   }
 
-  /// Whether the dual norm of block b at the slope g exceeds theta; never where it is quadratic.
+  // Whether the dual norm of block b at the slope g exceeds theta; never where it is quadratic.
   bool exceeds(const BlockList& blocks, int64_t b, const double* g, double theta) const {
     double sum = 0.0;
-    const bool linf = kind_ == PenaltyKind::group_linf;
+    const bool linf = linf_;
     for (int64_t m = blocks.first[b]; m < blocks.first[b + 1]; ++m) {
       const double rest = std::abs(g[blocks.member[m]]) - theta * l1_;
       if (rest > 0.0) sum += linf ? rest : rest * rest;
@@ -124,7 +113,7 @@ class PenaltyManifold {
     return (linf ? sum : std::sqrt(sum)) > theta * group_;
   }
 
-  /// The proximal step from Z along -g in block b with step t, and the manifold around it.
+  // The proximal step from Z along -g in block b with step t, and the manifold around it.
   void step(const BlockList& blocks, int64_t b, const double* Z, const double* g, double t,
             ManifoldPoint& out) {
     const int64_t from = blocks.first[b], count = blocks.first[b + 1] - from;
@@ -135,7 +124,7 @@ class PenaltyManifold {
       const int64_t e = member[m];
       moved_[m] = soft(Z[e] - t * g[e], t * l1_) / (1.0 + t * quad_);
     }
-    const bool linf = kind_ == PenaltyKind::group_linf;
+    const bool linf = linf_;
     if (linf) {
       prox_group_linf(moved_.data(), count, t * group_, moved_.data(), work_);
     } else if (grouped()) {
@@ -163,7 +152,7 @@ class PenaltyManifold {
     }
   }
 
-  /// Where Z left the orthant (or half-space) of the manifold's point, the optimum is at zero.
+  // Where Z left the orthant (or half-space) of the manifold's point, the optimum is at zero.
   void project(const BlockList& blocks, const ManifoldPoint& point, double* Z) const {
     if (l1_ > 0.0) {
       for (const int64_t e : blocks.member) {
@@ -181,7 +170,7 @@ class PenaltyManifold {
     }
   }
 
-  /// Leave a block where it is.
+  // Leave a block where it is.
   static void freeze(const BlockList& blocks, int64_t b, const double* Z, ManifoldPoint& out) {
     for (int64_t m = blocks.first[b]; m < blocks.first[b + 1]; ++m) {
       const int64_t e = blocks.member[m];
@@ -192,7 +181,7 @@ class PenaltyManifold {
   }
 
  private:
-  /// b² - a².
+  // b² - a².
   static double squares(double a, double b) { return (b - a) * (b + a); }
 
   double block_norm(const BlockList& blocks, int64_t b, const double* Z) const {
@@ -202,7 +191,7 @@ class PenaltyManifold {
       sum += size * size;
       top = std::max(top, size);
     }
-    return kind_ == PenaltyKind::group_linf ? top : std::sqrt(sum);
+    return linf_ ? top : std::sqrt(sum);
   }
 
   double top_of(int64_t count) const {
@@ -262,8 +251,8 @@ class PenaltyManifold {
     out.ties.push_back(std::move(found));
   }
 
-  PenaltyKind kind_;
-  double l1_ = 0.0, group_ = 0.0, quad_ = 0.0;
+  double l1_, group_, quad_;
+  bool linf_;
   std::vector<double> moved_;
   ProxScratch work_;
 };

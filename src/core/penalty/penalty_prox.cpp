@@ -9,8 +9,8 @@
 namespace sparsvm {
 
 PenaltyProx::PenaltyProx(const Penalty& penalty)
-    : kind_(penalty.kind), ratio_(penalty.ratio()), d_(penalty.d), outputs_(penalty.outputs),
-      per_class_(penalty.per_class), omega_(penalty.omega, penalty.omega + penalty.d) {
+    : term_(penalty), d_(penalty.d), outputs_(penalty.outputs), per_class_(penalty.per_class),
+      omega_(penalty.omega, penalty.omega + penalty.d) {
   for (double o : omega_) {
     if (!(o >= 0.0)) throw std::invalid_argument("omega must be >= 0 and not NaN.");
   }
@@ -18,13 +18,12 @@ PenaltyProx::PenaltyProx(const Penalty& penalty)
   std::iota(order_.begin(), order_.end(), 0);
   int64_t widest = 1;
   if (penalty.grouped()) {
-    sort_features(penalty.groups, penalty.n_groups);
+    sort_features(penalty.groups, penalty.n_groups);  // which checks them
+    term_ = penalty.simplified();
     for (int64_t g = 0; g < penalty.n_groups; ++g)
       widest = std::max(widest, first_[g + 1] - first_[g]);
     by_feature_ = widest == 1;
     if (by_feature_) std::iota(order_.begin(), order_.end(), 0);
-    // Groups of one entry each: every group norm is the absolute value.
-    if (by_feature_ && (per_class_ || outputs_ == 1)) kind_ = PenaltyKind::l1, ratio_ = 1.0;
   }
   const int64_t entries = widest * (per_class_ ? 1 : outputs_);
   work_.reserve(entries);
@@ -48,20 +47,14 @@ void PenaltyProx::sort_features(const int32_t* groups, int64_t n_groups) {
 }
 
 void PenaltyProx::apply(double* V, double step, int64_t from, int64_t to) {
-  switch (kind_) {
-    case PenaltyKind::l1: return soften(V, step, 0.0, from, to);
-    case PenaltyKind::l2: return soften(V, 0.0, step, from, to);
-    case PenaltyKind::elasticnet: return soften(V, step * ratio_, step * (1.0 - ratio_), from, to);
-    case PenaltyKind::sparse_group:
-      // The composition is the prox of the sum, because the second keeps signs and zeros, hence the
-      // subgradients of the first.
-      soften(V, step * ratio_, 0.0, from, to);
-      return shrink_groups(V, step * (1.0 - ratio_), from, to);
-    default: return shrink_groups(V, step, from, to);
-  }
+  // The composition is the prox of the sum, because the second keeps signs and zeros, hence the
+  // subgradients of the first.
+  if (term_.absolute > 0.0 || term_.square > 0.0)
+    soften(V, step * term_.absolute, step * term_.square, from, to);
+  if (term_.grouped()) shrink_groups(V, step * term_.norm, from, to);
 }
 
-/// Soft thresholding by shrink·ω_j, then division by 1 + damp·ω_j².
+// Soft thresholding by shrink·ω_j, then division by 1 + damp·ω_j².
 void PenaltyProx::soften(double* V, double shrink, double damp, int64_t from, int64_t to) const {
   for (const int64_t* j = begin(from); j < begin(to); ++j) {
     const double t = shrink * omega_[*j], below = 1.0 + damp * omega_[*j] * omega_[*j];
@@ -70,7 +63,7 @@ void PenaltyProx::soften(double* V, double shrink, double damp, int64_t from, in
   }
 }
 
-/// prox of step·‖ω∘·‖ of each group.
+// prox of step·‖ω∘·‖ of each group.
 void PenaltyProx::shrink_groups(double* V, double step, int64_t from, int64_t to) {
   const int64_t copies = per_class_ ? outputs_ : 1, width = per_class_ ? 1 : outputs_;
   for (int64_t g = from; g < to; ++g) {
@@ -93,7 +86,7 @@ void PenaltyProx::shrink_groups(double* V, double step, int64_t from, int64_t to
 
 void PenaltyProx::shrink_group(double* v, const int64_t* features, int64_t size, int64_t width,
                                double step) {
-  const bool linf = kind_ == PenaltyKind::group_linf;
+  const bool linf = term_.maximum();
   const int64_t n = size * width;
   const double first = omega_[features[0]];
   if (std::all_of(features, features + size, [&](int64_t j) { return omega_[j] == first; })) {
@@ -108,8 +101,7 @@ void PenaltyProx::shrink_group(double* v, const int64_t* features, int64_t size,
 }
 
 double PenaltyProx::value(const double* V, int64_t from, int64_t to) const {
-  const bool grouped = kind_ == PenaltyKind::group_l2 || kind_ == PenaltyKind::group_linf ||
-                       kind_ == PenaltyKind::sparse_group;
+  const bool grouped = term_.grouped();
   const int64_t copies = per_class_ && grouped ? outputs_ : 1, width = outputs_ / copies;
   double absolute = 0.0, squares = 0.0, norms = 0.0;
   for (int64_t part = from; part < to; ++part) {
@@ -122,10 +114,11 @@ double PenaltyProx::value(const double* V, int64_t from, int64_t to) const {
         }
       }
       squares += sum;
-      norms += kind_ == PenaltyKind::group_linf ? top : std::sqrt(sum);
+      norms += term_.maximum() ? top : std::sqrt(sum);
     }
   }
-  return ratio_ * absolute + (1.0 - ratio_) * (grouped ? norms : 0.5 * squares);
+  return term_.absolute * absolute +
+         (grouped ? term_.norm * norms : term_.square * (0.5 * squares));
 }
 
 }  // namespace sparsvm

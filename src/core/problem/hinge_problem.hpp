@@ -8,12 +8,12 @@
 
 namespace sparsvm {
 
-/// Minimise over W (d x outputs) and b (outputs)
-///
-///   Σ_i p_i max_k (m_ik + S_ik - S_iy_i) + α (penalty(W) - <tilt, W>) + offset,   S = X W + b,
-///
-/// with two classes having one output and the scores (0, S_i). Solvers that divide by α work with
-/// λ_i = p_i / α. The pointers must outlive the solver.
+// Minimise over W (d x outputs) and b (outputs)
+//
+//   Σ_i p_i max_k (m_ik + S_ik - S_iy_i) + α (penalty(W) - <tilt, W>) + offset,   S = X W + b,
+//
+// with two classes having one output and the scores (0, S_i). Solvers that divide by α work with
+// λ_i = p_i / α. The pointers must outlive the solver.
 struct HingeProblem {
   const Design* design;
   const int32_t* y;            // n class numbers

@@ -10,11 +10,11 @@
 
 namespace sparsvm {
 
-/// Minimise over W (d x outputs) and b (outputs)
-///
-///   f(W, b) + α penalty(W),   f = Σ_i p_i loss_i(X_i W + b) − α<tilt, W>,
-///
-/// with two classes having one output. The pointers must outlive the solver.
+// Minimise over W (d x outputs) and b (outputs)
+//
+//   f(W, b) + α penalty(W),   f = Σ_i p_i loss_i(X_i W + b) − α<tilt, W>,
+//
+// with two classes having one output. The pointers must outlive the solver.
 struct SmoothProblem {
   const Design* design;
   LossRows loss;
@@ -27,7 +27,7 @@ struct SmoothProblem {
   int64_t d() const { return design->d(); }
   int64_t outputs() const { return loss.outputs(); }
 
-  /// S (n x outputs) = X W + b.
+  // S (n x outputs) = X W + b.
   void scores(const double* W, const double* b, double* S) const {
     const int64_t K = outputs();
     design->scores(W, K, S);
@@ -37,7 +37,7 @@ struct SmoothProblem {
     }
   }
 
-  /// f at W with the scores S.
+  // f at W with the scores S.
   double value(const double* W, const double* S) const {
     const int64_t K = outputs();
     double total = 0.0;
@@ -45,7 +45,7 @@ struct SmoothProblem {
     return total - tilted(W);
   }
 
-  /// f, and R (n x outputs) = p_i times the derivative of the loss.
+  // f, and R (n x outputs) = p_i times the derivative of the loss.
   double slopes(const double* W, const double* S, double* R) const {
     const int64_t K = outputs();
     double total = 0.0;
@@ -57,7 +57,7 @@ struct SmoothProblem {
     return total - tilted(W);
   }
 
-  /// G (d x outputs) and gb (outputs) from R.
+  // G (d x outputs) and gb (outputs) from R.
   void gradient(const double* R, double* G, double* gb) const {
     const int64_t K = outputs();
     design->transposed(R, K, G);

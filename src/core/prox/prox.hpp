@@ -9,26 +9,144 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-
-#include "prox/threshold.hpp"
+#include <utility>
+#include <vector>
 
 namespace sparsvm {
 
-using std::int64_t;
+// Scratch memory of the proximal kernels; it only grows, so a loop that reserves first never
+// allocates.
+class ProxScratch {
+ public:
+  void reserve(int64_t n) {
+    if (n <= size_) return;
+    memory_.resize(static_cast<std::size_t>(4 * n));
+    size_ = n;
+  }
+  double* values() { return memory_.data(); }
+  double* costs() { return memory_.data() + size_; }
+  // The next two belong to threshold().
+  double* knots() { return memory_.data() + 2 * size_; }
+  double* weights() { return memory_.data() + 3 * size_; }
 
-/// v clipped to [−bound, bound]; NaN stays NaN.
+ private:
+  int64_t size_ = 0;
+  std::vector<double> memory_;
+};
+
+namespace detail {
+
+// Newton's method from the left of the root; see threshold().
+//
+// The function is convex and piecewise linear, so the iterates rise to the root and the set
+// {z > theta} shrinks. Asking for a strictly smaller set in every pass makes it end after at most
+// n + 1 passes whatever the rounding, and also where there is no root or an entry is NaN.
+template <bool weighted>
+double newton_root(const double* z, const double* c, int64_t n, double base, double slope,
+                   double start) {
+  double theta = start;
+  for (int64_t last = n + 1;;) {
+    double sum = base, rate = slope;
+    int64_t count = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      // Selections instead of branches, which would be mispredicted half of the time.
+      const bool above = z[k] > theta;
+      const double weight = weighted ? c[k] : 1.0;
+      sum += above ? weight * z[k] : 0.0;
+      rate += above ? weight : 0.0;
+      count += above;
+    }
+    if (count >= last || !(rate > 0.0)) return theta;
+    theta = sum / rate;
+    last = count;
+  }
+}
+
+// Quickselect for the root: expected linear time for every input, ties included.
+//
+// Only entries above `low` are looked at, which drops NaN. Each round splits the candidates in
+// three around a random one; the sign of the function there says which side to keep.
+template <bool weighted>
+double pivot_root(const double* z, const double* c, int64_t n, double base, double slope,
+                  double low, ProxScratch& work) {
+  double* v = work.knots();
+  double* w = work.weights();
+  int64_t first = 0, end = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    if (z[k] > low) {
+      v[end] = z[k];
+      if constexpr (weighted) w[end] = c[k];
+      ++end;
+    }
+  }
+  double sum = base, rate = slope;
+  uint64_t state = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
+  while (first < end) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    const double pivot =
+        v[first + static_cast<int64_t>(state % static_cast<uint64_t>(end - first))];
+    double sum_above = 0.0, rate_above = 0.0, rate_equal = 0.0;
+    int64_t above = first, below = end;  // [first, above) > pivot, [below, end) < pivot
+    for (int64_t k = first; k < below;) {
+      const double weight = weighted ? w[k] : 1.0;
+      if (v[k] > pivot) {
+        sum_above += weight * v[k];
+        rate_above += weight;
+        std::swap(v[k], v[above]);
+        if constexpr (weighted) std::swap(w[k], w[above]);
+        ++above, ++k;
+      } else if (v[k] < pivot) {
+        --below;
+        std::swap(v[k], v[below]);
+        if constexpr (weighted) std::swap(w[k], w[below]);
+      } else {
+        rate_equal += weight;
+        ++k;
+      }
+    }
+    const bool root_is_below = sum + sum_above - (rate + rate_above) * pivot < 0.0;
+    if (root_is_below) {
+      sum += sum_above + rate_equal * pivot;
+      rate += rate_above + rate_equal;
+      first = below;
+    } else {
+      end = above;
+    }
+  }
+  return rate > 0.0 ? sum / rate : low;
+}
+
+}  // namespace detail
+
+// The root theta >= low of  Σ_k c_k (z_k − theta)₊ + base − slope·theta = 0,  c = 1 where null.
+//
+// `low` must not lie right of the root. Up to 64 entries the few passes of Newton's method beat
+// the moving of data; beyond, quickselect finds the root in expected linear time and one Newton
+// pass in index order removes the rounding of its partial sums.
+inline double threshold(const double* z, const double* c, int64_t n, double base, double slope,
+                        double low, ProxScratch& work) {
+  constexpr int64_t kFew = 64;
+  if (c) {
+    if (n > kFew) low = detail::pivot_root<true>(z, c, n, base, slope, low, work);
+    return detail::newton_root<true>(z, c, n, base, slope, low);
+  }
+  if (n > kFew) low = detail::pivot_root<false>(z, c, n, base, slope, low, work);
+  return detail::newton_root<false>(z, c, n, base, slope, low);
+}
+
+// v clipped to [−bound, bound]; NaN stays NaN.
 inline double clipped(double v, double bound) {
   const double low = v < -bound ? -bound : v;
   return bound < low ? bound : low;
 }
 
-/// sign(v)·max(|v| − t, 0), written so that NaN stays NaN and the loop around it vectorises.
+// sign(v)·max(|v| − t, 0), written so that NaN stays NaN and the loop around it vectorises.
 inline double soft(double v, double t) { return v - clipped(v, t); }
 
-/// Plain +0, but NaN where v is NaN, so that bad input is never hidden.
+// Plain +0, but NaN where v is NaN, so that bad input is never hidden.
 inline double zero_of(double v) { return v == v ? 0.0 : v; }
 
-/// ‖v‖₂ without overflow or underflow of the squares.
+// ‖v‖₂ without overflow or underflow of the squares.
 inline double norm2(const double* v, int64_t n) {
   double sum = 0.0;
   for (int64_t k = 0; k < n; ++k) sum += v[k] * v[k];
@@ -47,10 +165,10 @@ inline double norm1(const double* v, int64_t n) {
   return sum;
 }
 
-/// Projection on the simplex {u >= 0, Σu = mass}: u = (y − theta)₊.
-///
-/// Entries are taken relative to the largest, so that the sum is right to rounding of `mass`
-/// however large y is, and entries further down than `mass` are out at once.
+// Projection on the simplex {u >= 0, Σu = mass}: u = (y − theta)₊.
+//
+// Entries are taken relative to the largest, so that the sum is right to rounding of `mass`
+// however large y is, and entries further down than `mass` are out at once.
 inline void project_simplex(const double* y, int64_t n, double mass, double* out,
                             ProxScratch& work) {
   if (n == 0) return;
@@ -68,7 +186,7 @@ inline void project_simplex(const double* y, int64_t n, double mass, double* out
   }
 }
 
-/// Fill z = |v| − max|v| and return max|v|.
+// Fill z = |v| − max|v| and return max|v|.
 inline double depths(const double* v, int64_t n, double* z) {
   double top = 0.0;
   for (int64_t k = 0; k < n; ++k) {
@@ -79,7 +197,7 @@ inline double depths(const double* v, int64_t n, double* z) {
   return top;
 }
 
-/// Projection on the ball {‖u‖₁ <= radius}.
+// Projection on the ball {‖u‖₁ <= radius}.
 inline void project_l1_ball(const double* v, int64_t n, double radius, double* out,
                             ProxScratch& work) {
   if (!(radius > 0.0)) {
@@ -99,7 +217,7 @@ inline void project_l1_ball(const double* v, int64_t n, double radius, double* o
   }
 }
 
-/// prox of t·‖·‖₂: shrink the length by t.
+// prox of t·‖·‖₂: shrink the length by t.
 inline void prox_group_l2(const double* v, int64_t n, double t, double* out) {
   const double length = norm2(v, n);
   // No branch: whether a group vanishes is hard to predict. Adding 0 turns −0 into +0.
@@ -107,8 +225,8 @@ inline void prox_group_l2(const double* v, int64_t n, double t, double* out) {
   for (int64_t k = 0; k < n; ++k) out[k] = factor * v[k] + 0.0;
 }
 
-/// prox of t·‖·‖_∞: by Moreau v − P_{‖·‖₁ <= t}(v), which clips the magnitudes at the level T
-/// with Σ_k (|v_k| − T)₊ = t.
+// prox of t·‖·‖_∞: by Moreau v − P_{‖·‖₁ <= t}(v), which clips the magnitudes at the level T
+// with Σ_k (|v_k| − T)₊ = t.
 inline void prox_group_linf(const double* v, int64_t n, double t, double* out, ProxScratch& work) {
   if (norm1(v, n) <= t) {
     std::fill(out, out + n, 0.0);
@@ -121,13 +239,13 @@ inline void prox_group_linf(const double* v, int64_t n, double t, double* out, P
   for (int64_t k = 0; k < n; ++k) out[k] = clipped(v[k], level) + 0.0;
 }
 
-/// prox of t·‖ω∘·‖₂ with differing ω >= 0; entries of ω = 0 stay.
-///
-/// w_j = v_j N/(N + tω_j²) where N = ‖ω∘w‖ is the root of φ(N) = Σ(ω_j v_j/(N + tω_j²))² = 1, and
-/// w = 0 on the support of ω where φ(0) <= 1. φ^(−1/2) is concave and increasing (it is a mean of
-/// exponent −2), so Newton's method for φ^(−1/2) = 1 rises to the root from any point left of it,
-/// such as the largest root that a single term would have. v and ω are taken relative to their
-/// largest entries: the prox is homogeneous.
+// prox of t·‖ω∘·‖₂ with differing ω >= 0; entries of ω = 0 stay.
+//
+// w_j = v_j N/(N + tω_j²) where N = ‖ω∘w‖ is the root of φ(N) = Σ(ω_j v_j/(N + tω_j²))² = 1, and
+// w = 0 on the support of ω where φ(0) <= 1. φ^(−1/2) is concave and increasing (it is a mean of
+// exponent −2), so Newton's method for φ^(−1/2) = 1 rises to the root from any point left of it,
+// such as the largest root that a single term would have. v and ω are taken relative to their
+// largest entries: the prox is homogeneous.
 inline void prox_group_l2_weighted(const double* v, const double* omega, int64_t n, double t,
                                    double* out) {
   double top = 0.0, heavy = 0.0;
@@ -171,10 +289,10 @@ inline void prox_group_l2_weighted(const double* v, const double* omega, int64_t
   }
 }
 
-/// prox of t·‖ω∘·‖_∞ with differing ω >= 0; entries of ω = 0 stay.
-///
-/// |w_j| = min(|v_j|, T/ω_j) where T is the root of Σ (ω_j|v_j| − T)₊/ω_j² = t, a threshold with
-/// weights 1/ω², or 0 where Σ|v_j|/ω_j <= t. ω is taken relative to its largest entry.
+// prox of t·‖ω∘·‖_∞ with differing ω >= 0; entries of ω = 0 stay.
+//
+// |w_j| = min(|v_j|, T/ω_j) where T is the root of Σ (ω_j|v_j| − T)₊/ω_j² = t, a threshold with
+// weights 1/ω², or 0 where Σ|v_j|/ω_j <= t. ω is taken relative to its largest entry.
 inline void prox_group_linf_weighted(const double* v, const double* omega, int64_t n, double t,
                                      double* out, ProxScratch& work) {
   double heavy = 0.0;
@@ -209,7 +327,7 @@ inline void prox_group_linf_weighted(const double* v, const double* omega, int64
   }
 }
 
-/// prox of mass·max_k(y_k + r_k), the multiclass hinge: y − P_simplex(y + r) (000 Prop. 3.1).
+// prox of mass·max_k(y_k + r_k), the multiclass hinge: y − P_simplex(y + r) (000 Prop. 3.1).
 inline void prox_hinge(const double* y, const double* r, int64_t n, double mass, double* out,
                        ProxScratch& work) {
   double* shifted = work.values();
@@ -218,10 +336,10 @@ inline void prox_hinge(const double* y, const double* r, int64_t n, double mass,
   for (int64_t k = 0; k < n; ++k) out[k] = y[k] - shifted[k];
 }
 
-/// Projection of (y, zeta) on the epigraph {(p, θ): max_k(p_k + r_k) <= θ} (000 Prop. 3.3).
-///
-/// p = min(y, θ − r), where θ is the root of Σ_k (y_k + r_k − θ)₊ + ζ − θ = 0; the root is found
-/// without the sorting of the proposition. Returns θ.
+// Projection of (y, zeta) on the epigraph {(p, θ): max_k(p_k + r_k) <= θ} (000 Prop. 3.3).
+//
+// p = min(y, θ − r), where θ is the root of Σ_k (y_k + r_k − θ)₊ + ζ − θ = 0; the root is found
+// without the sorting of the proposition. Returns θ.
 inline double project_epigraph(const double* y, const double* r, int64_t n, double zeta,
                                double* out, ProxScratch& work) {
   double* z = work.values();

@@ -11,11 +11,9 @@
 
 namespace sparsvm {
 
-using std::int64_t;
-
 namespace nb = nanobind;
 
-/// Copy a vector into a fresh NumPy array; needs the GIL.
+// Copy a vector into a fresh NumPy array; needs the GIL.
 template <typename T>
 nb::object to_numpy(const std::vector<T>& values) {
   auto* copy = new std::vector<T>(values);
@@ -23,11 +21,11 @@ nb::object to_numpy(const std::vector<T>& values) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy->data(), {copy->size()}, owner).cast();
 }
 
-/// Construct and destroy it with the GIL held, i.e. declare it before nb::gil_scoped_release;
-/// record() and poll() are called by the thread that entered the native code, with or without it.
+// Construct and destroy it with the GIL held, i.e. declare it before nb::gil_scoped_release;
+// record() and poll() are called by the thread that entered the native code, with or without it.
 class Monitor {
  public:
-  /// callback: None or callable(iteration, seconds, objective, gap, nonzeros).
+  // callback: None or callable(iteration, seconds, objective, gap, nonzeros).
   explicit Monitor(nb::object callback)
       : callback_(std::move(callback)), start_(Clock::now()), polled_(start_), called_(start_) {}
   Monitor(const Monitor&) = delete;
@@ -35,8 +33,8 @@ class Monitor {
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  /// Append to the history; call back the first time and then at most five times a second, so that
-  /// a printing callback never sets the pace of the loop.
+  // Append to the history; call back the first time and then at most five times a second, so that
+  // a printing callback never sets the pace of the loop.
   void record(int64_t iteration, double objective, double gap, int64_t nonzeros) {
     const auto now = Clock::now();
     const double elapsed = std::chrono::duration<double>(now - start_).count();
@@ -45,24 +43,24 @@ class Monitor {
     objectives.push_back(objective);
     gaps.push_back(gap);
     nonzero_counts.push_back(nonzeros);
-    if (!callback_.is_none() && (iterations.size() == 1 || now - called_ >= callback_interval)) {
+    if (!callback_.is_none() && (iterations.size() == 1 || now - called_ >= kCallbackInterval)) {
       called_ = now;
       nb::gil_scoped_acquire gil;
       callback_(iteration, elapsed, objective, gap, nonzeros);
     }
   }
 
-  /// Throw nb::python_error (KeyboardInterrupt) if Ctrl-C was pressed. Costs one clock reading,
-  /// except every 50 ms; a loop that polls every 0.1 s or oftener answers within 0.2 s.
+  // Throw nb::python_error (KeyboardInterrupt) if Ctrl-C was pressed. Costs one clock reading,
+  // except every 50 ms; a loop that polls every 0.1 s or oftener answers within 0.2 s.
   void poll() {
     const auto now = Clock::now();
-    if (now - polled_ < poll_interval) return;
+    if (now - polled_ < kPollInterval) return;
     polled_ = now;
     nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 
-  /// The history as a dict of NumPy arrays; needs the GIL.
+  // The history as a dict of NumPy arrays; needs the GIL.
   nb::object history() const {
     nb::dict out;
     out["iteration"] = to_numpy(iterations);
@@ -79,8 +77,8 @@ class Monitor {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds poll_interval{50};
-  static constexpr std::chrono::milliseconds callback_interval{200};
+  static constexpr std::chrono::milliseconds kPollInterval{50};
+  static constexpr std::chrono::milliseconds kCallbackInterval{200};
 
   nb::object callback_;
   Clock::time_point start_, polled_, called_;

@@ -13,8 +13,6 @@
 
 namespace sparsvm {
 
-using std::int64_t;
-
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(SPARSVM_PLAIN_SIMD)
 
 using Simd = double __attribute__((vector_size(32)));
@@ -35,7 +33,7 @@ SPARSVM_INLINE void load(Simd& v, const double* from) { v = SPARSVM_LOAD(from); 
 
 SPARSVM_INLINE void store(double* to, const Simd& v) { SPARSVM_STORE(to, v); }
 
-/// Four floats, widened.
+// Four floats, widened.
 SPARSVM_INLINE void load_widened(Simd& v, const float* from) {
   v = __builtin_convertvector(*reinterpret_cast<const UnalignedHalfSimdF*>(from), Simd);
 }
@@ -49,13 +47,13 @@ SPARSVM_INLINE void keep_positive(Simd& v) { v = v > 0.0 ? v : Simd{}; }
 
 SPARSVM_INLINE void keep_larger(Simd& v, const Simd& other) { v = v > other ? v : other; }
 
-/// Lanes of v above the bound are added up and counted.
+// Lanes of v above the bound are added up and counted.
 SPARSVM_INLINE void add_above(const Simd& v, const Simd& bound, Simd& sum, Simd& count) {
   sum += v > bound ? v : Simd{};
   count += v > bound ? Simd{} + 1.0 : Simd{};
 }
 
-/// Whether all lanes of all vectors are 0 or −0.
+// Whether all lanes of all vectors are 0 or −0.
 template <int P>
 SPARSVM_INLINE bool all_zero(const Simd (&v)[P]) {
   SimdBits bits = {};
@@ -63,14 +61,14 @@ SPARSVM_INLINE bool all_zero(const Simd (&v)[P]) {
   return (((bits[0] | bits[2]) | (bits[1] | bits[3])) << 1) == 0;
 }
 
-/// v <- v times 2 to the integer in the low bits of `shifted`, which are moved into the exponent.
+// v <- v times 2 to the integer in the low bits of `shifted`, which are moved into the exponent.
 SPARSVM_INLINE void scale_by_power(Simd& v, const Simd& shifted) {
   v *= reinterpret_cast<Simd>((reinterpret_cast<SimdBits>(shifted) + 1023) << 52);
 }
 
 #else
 
-/// N numbers; every operation goes lane by lane, a scalar standing for all lanes alike.
+// N numbers; every operation goes lane by lane, a scalar standing for all lanes alike.
 template <typename T, int N>
 struct Lanes {
   T lane[N] = {};
@@ -162,7 +160,7 @@ SPARSVM_INLINE bool all_zero(const Simd (&v)[P]) {
 
 SPARSVM_INLINE void scale_by_power(Simd& v, const Simd& shifted) {
   for (int k = 0; k < 4; ++k) {
-    std::uint64_t bits;
+    uint64_t bits;
     std::memcpy(&bits, &shifted.lane[k], sizeof(bits));
     bits = (bits + 1023) << 52;
     double power;
@@ -175,12 +173,12 @@ SPARSVM_INLINE void scale_by_power(Simd& v, const Simd& shifted) {
 
 SPARSVM_INLINE void store_rounded(const Simd& v, double* to) { SPARSVM_STORE(to, v); }
 
-/// v <- exp(v) for v <= 0, to about one unit in the last place; below -700 it stays exp(-700).
+// v <- exp(v) for v <= 0, to about one unit in the last place; below -700 it stays exp(-700).
 SPARSVM_INLINE void exponentiate(Simd& v) {
-  constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+  constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
   keep_larger(v, Simd{} - 700.0);
-  const Simd shifted = v * 1.4426950408889634 + magic;
-  const Simd whole = shifted - magic;
+  const Simd shifted = v * 1.4426950408889634 + kMagic;
+  const Simd whole = shifted - kMagic;
   const Simd f = (v - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10;
   Simd sum = f * (1.0 / 479001600.0) + 1.0 / 39916800.0;
   sum = sum * f + 1.0 / 3628800.0;
@@ -198,7 +196,7 @@ SPARSVM_INLINE void exponentiate(Simd& v) {
   v = sum;
 }
 
-/// The same number in all lanes; unlike Simd{} + value it takes no addition.
+// The same number in all lanes; unlike Simd{} + value it takes no addition.
 #define SPARSVM_SPREAD(value) (::sparsvm::Simd{(value), (value), (value), (value)})
 
 SPARSVM_INLINE void add_product(Simd& sum, const Simd& a, const Simd& b) { sum += a * b; }

@@ -1,5 +1,3 @@
-#include "solvers/interior_point/face.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -8,6 +6,7 @@
 
 #include "linalg/blas.hpp"
 #include "solvers/interior_point/face_system.hpp"
+#include "solvers/interior_point/iterate.hpp"
 #include "solvers/interior_point/settings.hpp"
 
 namespace sparsvm {
@@ -82,7 +81,7 @@ class Face {
   int64_t last(int64_t b) const { return set_.blocks.end(b); }
   double radius(int64_t b) const {
     const BlockShape& s = set_.blocks.shape(b);
-    return s.kind == BlockKind::absolute ? s.l1 : s.l2;
+    return s.single() ? s.l1 : s.l2;
   }
   double norm(int64_t b, const std::vector<double>& v) const {
     double sum = 0.0;
@@ -216,7 +215,7 @@ class Face {
     double size = 0.0;
     for (std::size_t a = 0; a < Y_.size(); ++a) {
       Y_[a] += dY_[a];
-      size += std::fabs(Y_[a]);
+      size += std::abs(Y_[a]);
     }
     if (!std::isfinite(size)) return false;
     for (std::size_t j = 0; j < b_.size(); ++j) b_[j] += db_[j];
@@ -333,8 +332,8 @@ class Face {
     double dual = 0.0;
     for (std::size_t a = 0; a < Y_.size(); ++a) dual += Y_[a] * p_.margins[a];
     for (std::size_t j = 0; j < b_.size(); ++j) {
-      if (std::fabs(col_[j]) > kFreeRounding * p_.total_lambda) return false;
-      dual -= std::fabs(col_[j] * b_[j]);
+      if (std::abs(col_[j]) > kFreeRounding * p_.total_lambda) return false;
+      dual -= std::abs(col_[j] * b_[j]);
     }
     if (!(primal - dual <= most)) return false;
     const double largest = price_all();

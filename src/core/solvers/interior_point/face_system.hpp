@@ -14,21 +14,20 @@
 #include <vector>
 
 #include "linalg/blas.hpp"
-#include "linalg/gram.hpp"
-#include "linalg/spd_inverse.hpp"
+#include "linalg/cholesky.hpp"
 #include "solvers/interior_point/newton_system.hpp"
 #include "support/cpu_dispatch.hpp"
 
 namespace sparsvm {
 
-/// The columns of a class's matrix on the face of the optimum: the root of
-///
-///     X D X',   D = bend (I - uu') + stiff uu'   of every block of weights,
-///
-/// is X times the root of D, block by block, on the rows that the class has unknowns of.
-///
-/// One block: columns col[0 .. width) of X (n rows, column-major) with the unit vector u; across and along
-/// are the roots of bend and stiff. out (size x width, column-major) gets the rows listed.
+// The columns of a class's matrix on the face of the optimum: the root of
+//
+//     X D X',   D = bend (I - uu') + stiff uu'   of every block of weights,
+//
+// is X times the root of D, block by block, on the rows that the class has unknowns of.
+//
+// One block: columns col[0 .. width) of X (n rows, column-major) with the unit vector u; across and along
+// are the roots of bend and stiff. out (size x width, column-major) gets the rows listed.
 struct FaceBlock {
   const int32_t* col;
   const double* u;
@@ -36,7 +35,7 @@ struct FaceBlock {
   double across, along;
 };
 
-/// Blocks of four are common, and their entries stay in registers.
+// Blocks of four are common, and their entries stay in registers.
 template <typename T>
 SPARSVM_INLINE void four_face_columns(const FaceBlock& b, const double* X, int64_t n,
                                       const int32_t* rows, int64_t size, T* out) {
@@ -69,7 +68,7 @@ SPARSVM_INLINE void any_face_columns(const FaceBlock& b, const double* X, int64_
   }
 }
 
-/// more: room for size entries.
+// more: room for size entries.
 SPARSVM_DISPATCH static void face_columns(const FaceBlock& b, const double* X, int64_t n,
                                           const int32_t* rows, int64_t size, double* more,
                                           double* out) {
@@ -87,10 +86,10 @@ class FaceSystem {
       : free_(free), n_(free.n), rows_(free.classes), inverse_(free.classes),
         solved_(free.classes) {}
 
-  /// The samples of class k's pairs, of which the system consists.
+  // The samples of class k's pairs, of which the system consists.
   const std::vector<int>& rows(int k) const { return rows_[k]; }
 
-  /// pair: n*K class-major, which dual variables may differ from zero.
+  // pair: n*K class-major, which dual variables may differ from zero.
   void begin(const std::vector<char>& pair) {
     const int K = static_cast<int>(rows_.size());
     slot_.assign(n_, -1);
@@ -109,7 +108,7 @@ class FaceSystem {
     z_.assign(size_, 0.0);
   }
 
-  /// The right-hand sides of the equalities: e_row per sample, e_col per free coefficient.
+  // The right-hand sides of the equalities: e_row per sample, e_col per free coefficient.
   void set_equalities(const std::vector<double>& e_row, const std::vector<double>& e_col,
                       double proximal) {
     for (int i = 0; i < n_; ++i)
@@ -120,8 +119,8 @@ class FaceSystem {
     }
   }
 
-  /// Class k with M = B B' + diag, where B has rows(k).size() rows, and f for all samples; false if M
-  /// cannot be inverted. M has the precision of B.
+  // Class k with M = B B' + diag, where B has rows(k).size() rows, and f for all samples; false if M
+  // cannot be inverted. M has the precision of B.
   template <typename T>
   bool add_class(int k, const std::vector<T>& B, const std::vector<double>& diagonal,
                  const double* f) {
@@ -155,7 +154,7 @@ class FaceSystem {
     return true;
   }
 
-  /// Adds the steps to Y (n*K) and b; false if the system is singular.
+  // Adds the steps to Y (n*K) and b; false if the system is singular.
   bool solve(std::vector<double>& dY, std::vector<double>& db) {
     if (potrf('L', size_, C_.data(), size_) != 0) return false;
     potrs_one(size_, C_.data(), z_.data());
@@ -178,7 +177,7 @@ class FaceSystem {
   }
 
  private:
-  /// Regularisation of a class's matrix.
+  // Regularisation of a class's matrix.
   template <typename T>
   static constexpr double kDiagonal = std::is_same_v<T, double> ? 1e-12 : 1e-6;
 
@@ -192,7 +191,7 @@ class FaceSystem {
   SpdInverse<double> spd_inverse_;
   SpdInverse<float> single_inverse_;
 
-  /// M = (B B' + diag)^-1, its upper triangle.
+  // M = (B B' + diag)^-1, its upper triangle.
   template <typename T>
   static bool form_inverse(const std::vector<T>& B, const std::vector<double>& diagonal,
                            std::vector<T>& M, SpdInverse<T>& inverse) {
@@ -211,7 +210,7 @@ class FaceSystem {
   }
 
   std::size_t at(int k, int i) const { return static_cast<std::size_t>(k) * n_ + i; }
-  /// Of the lower triangle, in either order.
+  // Of the lower triangle, in either order.
   std::size_t entry(int r, int c) const {
     return static_cast<std::size_t>(std::min(r, c)) * size_ + std::max(r, c);
   }

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "solvers/interior_point/equalities.hpp"
-#include "solvers/interior_point/face.hpp"
+#include "solvers/interior_point/iterate.hpp"
+#include "solvers/interior_point/scaled_problem.hpp"
 #include "solvers/interior_point/settings.hpp"
 
 namespace sparsvm {
@@ -83,7 +83,7 @@ bool InteriorPoint::settled() {
 bool InteriorPoint::no_progress() {
   const double gap = incumbent_.best().primal - incumbent_.dual_value;
   double residual = 0.0;
-  for (double v : rho_) residual = std::max(residual, std::fabs(v));
+  for (double v : rho_) residual = std::max(residual, std::abs(v));
   // A start far from primal feasible may take longer than that to have a value worth comparing.
   const bool closer = residual < kResidualProgress * progress_.residual;
   if (closer) progress_.residual = residual;
@@ -115,11 +115,11 @@ void InteriorPoint::residuals() {
 double InteriorPoint::infeasibility() {
   residuals();
   double total = 0.0;
-  for (int i = 0; i < p_.n; ++i) total += std::fabs(rhs_.xi[i] * x_.xi[i]);
+  for (int i = 0; i < p_.n; ++i) total += std::abs(rhs_.xi[i] * x_.xi[i]);
   for (std::size_t j = 0; j < x_.b.size(); ++j) {
-    if (std::fabs(rhs_.b[j]) > kFreeRounding * p_.total_lambda)
+    if (std::abs(rhs_.b[j]) > kFreeRounding * p_.total_lambda)
       return std::numeric_limits<double>::infinity();
-    total += std::fabs(rhs_.b[j] * x_.b[j]);
+    total += std::abs(rhs_.b[j] * x_.b[j]);
   }
   return total;
 }
@@ -138,7 +138,7 @@ void InteriorPoint::evaluate() {
   double dual = -(square - linear + 0.5 * p_.tilt_norm) - conjugate();
   for (std::size_t a = 0; a < x_.Y.size(); ++a) dual += x_.Y[a] * p_.margins[a];
   dual -= infeasibility() + set_.blocks.shift_value(std::max(kRounding, options_.residual));
-  if (system_.n_explicit() > 0) dual -= std::fabs(dual) * explicit_drift();
+  if (system_.n_explicit() > 0) dual -= std::abs(dual) * explicit_drift();
   // As long as no dual value can be trusted, the latest point is the best guess.
   if (!polishing_ && (dual > incumbent_.dual_value || !std::isfinite(incumbent_.dual_value))) {
     incumbent_.dual_value = dual;
@@ -192,7 +192,7 @@ double InteriorPoint::explicit_drift() {
   set_.blocks.subtract_held(drift.data());
   double worst = 0.0;
   for (int64_t c = 0; c < set_.blocks.n_coordinates(); ++c)
-    if (system_.is_explicit(c)) worst = std::max(worst, std::fabs(drift[c]));
+    if (system_.is_explicit(c)) worst = std::max(worst, std::abs(drift[c]));
   return worst;
 }
 
@@ -221,7 +221,7 @@ void InteriorPoint::consider(Candidate& best, const std::vector<double>& values,
 // own steps cost as little, and the other norms: they have corners instead of curvature, and on these
 // the guess of the face did not settle (raw images with l1 took half as long again).
 bool InteriorPoint::on_face() {
-  if (p_.quadratic || p_.layout.joint || p_.layout.shape.kind != BlockKind::euclidean || p_.tilt ||
+  if (p_.quadratic || p_.layout.joint || !p_.layout.shape.euclidean() || p_.tilt ||
       !p_.free_features.empty() || system_.by_features() || p_.empty_class || guess_.pairs.empty())
     return false;
   const double gap = relative_gap(incumbent_.best());
@@ -278,7 +278,7 @@ void InteriorPoint::restart_on_active(double threshold) {
     bool any = false;
     for (int64_t c = blocks.begin(b); c < blocks.end(b); ++c) {
       any = any || trial_[c] != 0.0;
-      if (trial_[c] == 0.0 && blocks.separable(b)) continue;
+      if (trial_[c] == 0.0 && blocks.shape(b).separable()) continue;
       cols.push_back(blocks.col[c]);
       classes.push_back(blocks.cls[c]);
       g.push_back(prices[c]);

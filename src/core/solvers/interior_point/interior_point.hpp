@@ -14,7 +14,7 @@
 //   zeros; the solver stops when such a sparse point is within the tolerance of the dual value, and
 //   solves for the active coordinates alone where thresholding does not suffice.
 // * Euclidean groups of single classes are left as soon as Newton steps on the face of the optimum,
-//   see face.hpp, finish the solve.
+//   see iterate.hpp, finish the solve.
 #pragma once
 
 #include <cstdint>
@@ -32,45 +32,45 @@
 
 namespace sparsvm {
 
-/// A point to start from, all of it or nothing.
+// A point to start from, all of it or nothing.
 struct InteriorPointStart {
-  const double* dual = nullptr;       ///< n x K in units of lambda, balanced
-  const double* weights = nullptr;    ///< d x outputs
-  const double* intercept = nullptr;  ///< outputs
+  const double* dual = nullptr;       // n x K in units of lambda, balanced
+  const double* weights = nullptr;    // d x outputs
+  const double* intercept = nullptr;  // outputs
 };
 
 struct InteriorPointOptions {
   double tol = 1e-6;
   int max_iter = 100;
-  /// Large columns of uneven groups may be unknowns of their own, see class_coupling.hpp.
+  // Large columns of uneven groups may be unknowns of their own, see class_coupling.hpp.
   bool explicit_coordinates = true;
-  bool across_features = true;  ///< may start from dual variables with X'Y~ near zero
-  bool inside = true;           ///< starts with what the dual ball, or a squared penalty, allows
-  /// Dual residuals that may be left where a tilt starts outside the dual ball. They fall by a
-  /// constant factor a step, so that waiting until they are nothing takes four steps more.
+  bool across_features = true;  // may start from dual variables with X'Y~ near zero
+  bool inside = true;           // starts with what the dual ball, or a squared penalty, allows
+  // Dual residuals that may be left where a tilt starts outside the dual ball. They fall by a
+  // constant factor a step, so that waiting until they are nothing takes four steps more.
   double residual = 0.0;
 };
 
-/// Whom the solver tells how far it is; both may throw.
+// Whom the solver tells how far it is; both may throw.
 struct InteriorPointMonitor {
-  std::function<void()> poll;  ///< called often
-  /// After every iteration: its number, the objective, the gap and the nonzero weights.
+  std::function<void()> poll;  // called often
+  // After every iteration: its number, the objective, the gap and the nonzero weights.
   std::function<void(int, double, double, int64_t)> record;
 };
 
 struct InteriorPointResult {
-  std::vector<int32_t> used;      ///< features with weights, increasing
-  std::vector<double> weights;    ///< used x outputs, feature-major
-  std::vector<double> intercept;  ///< outputs
-  std::vector<double> dual;       ///< n x K sample-major, in units of lambda
-  double bound = 0.0;             ///< lower bound of the objective, in its units
+  std::vector<int32_t> used;      // features with weights, increasing
+  std::vector<double> weights;    // used x outputs, feature-major
+  std::vector<double> intercept;  // outputs
+  std::vector<double> dual;       // n x K sample-major, in units of lambda
+  double bound = 0.0;             // lower bound of the objective, in its units
   int iterations = 0;
   bool converged = false, stalled = false;
 };
 
 class InteriorPoint {
  public:
-  /// The problem, the start and column_norms (d, |x_j|) are kept by the caller.
+  // The problem, the start and column_norms (d, |x_j|) are kept by the caller.
   InteriorPoint(const HingeProblem& problem, const double* column_norms,
                 const InteriorPointStart& start, const InteriorPointOptions& options,
                 InteriorPointMonitor monitor);
@@ -78,12 +78,12 @@ class InteriorPoint {
   InteriorPointResult solve();
 
  private:
-  /// A direction of the iterate; that of the weights is the working set's.
+  // A direction of the iterate; that of the weights is the working set's.
   struct Direction {
     NewtonVector v;
     std::vector<double> U;
   };
-  /// What tells whether the solve gets anywhere.
+  // What tells whether the solve gets anywhere.
   struct Progress {
     double gap = std::numeric_limits<double>::infinity();
     double residual = std::numeric_limits<double>::infinity();  // of the primal

@@ -221,12 +221,12 @@ double NewtonSystem::largest(const std::vector<double>& a) {
   double top0 = 0.0, top1 = 0.0, top2 = 0.0, top3 = 0.0;
   std::size_t i = 0;
   for (; i + 4 <= size; i += 4) {
-    top0 = larger(std::fabs(v[i]), top0);
-    top1 = larger(std::fabs(v[i + 1]), top1);
-    top2 = larger(std::fabs(v[i + 2]), top2);
-    top3 = larger(std::fabs(v[i + 3]), top3);
+    top0 = larger(std::abs(v[i]), top0);
+    top1 = larger(std::abs(v[i + 1]), top1);
+    top2 = larger(std::abs(v[i + 2]), top2);
+    top3 = larger(std::abs(v[i + 3]), top3);
   }
-  for (; i < size; ++i) top0 = larger(std::fabs(v[i]), top0);
+  for (; i < size; ++i) top0 = larger(std::abs(v[i]), top0);
   return larger(larger(top0, top1), larger(top2, top3));
 }
 

@@ -23,12 +23,10 @@
 #include <vector>
 
 #include "linalg/blas.hpp"
+#include "linalg/cholesky.hpp"
 #include "linalg/column_products.hpp"
-#include "linalg/gram.hpp"
-#include "linalg/spd_inverse.hpp"
 #include "penalty/cone_blocks.hpp"
 #include "solvers/interior_point/class_coupling.hpp"
-#include "solvers/interior_point/feature_elimination.hpp"
 #include "solvers/interior_point/settings.hpp"
 
 namespace sparsvm {
@@ -43,38 +41,38 @@ struct NewtonVector {
   }
 };
 
-/// The columns F of the coefficients that are not penalised: a constant one for the intercept, and
-/// those of unpenalised features.
+// The columns F of the coefficients that are not penalised: a constant one for the intercept, and
+// those of unpenalised features.
 struct FreeColumns {
   int n = 0, classes = 0, q = 0;
   std::vector<double> values;  // n x q, column-major
 
-  /// Shifting all classes alike changes nothing, so one class carries no free coefficients; with two
-  /// classes it is the one pinned to zero.
+  // Shifting all classes alike changes nothing, so one class carries no free coefficients; with two
+  // classes it is the one pinned to zero.
   bool has(int k) const { return q > 0 && (classes == 2 ? k == 1 : k < classes - 1); }
   int offset(int k) const { return q * (classes == 2 ? 0 : k); }
   int count() const { return q * (classes == 2 ? 1 : classes - 1); }
   const double* data() const { return values.data(); }
 };
 
-/// Of a quadratic penalty X X' (n x n), or X itself (n x m) where that has few columns; otherwise both
-/// are empty.
+// Of a quadratic penalty X X' (n x n), or X itself (n x m) where that has few columns; otherwise both
+// are empty.
 struct QuadraticPart {
   std::vector<double> gram, columns;
 };
 
 class NewtonSystem {
  public:
-  /// Both are kept by the caller.
+  // Both are kept by the caller.
   NewtonSystem(const FreeColumns& free, const QuadraticPart& quadratic)
       : free_(free), quadratic_(quadratic), n_(free.n), K_(free.classes) {
     diag_.resize(static_cast<std::size_t>(K_) * n_);
     factored_.assign(K_, false);
   }
 
-  /// Decides which coordinates are unknowns of their own, before assemble(): those with D |x|^2 above
-  /// the limit, or `alike` times that where others of the group are as large; column_size has |x| of
-  /// each gathered column.
+  // Decides which coordinates are unknowns of their own, before assemble(): those with D |x|^2 above
+  // the limit, or `alike` times that where others of the group are as large; column_size has |x| of
+  // each gathered column.
   void choose_explicit(const ConeBlocks& blocks, const double* column_size, double limit,
                        double alike) {
     explicit_.choose(blocks, column_size, limit, alike);
@@ -84,70 +82,70 @@ class NewtonSystem {
   int n_explicit() const { return explicit_.count(); }
   bool by_features() const { return by_features_; }  // which elimination the last assembly chose
 
-  /// The right-hand side z of a step after which G of the explicit coordinates is again what their blocks
-  /// take it to be, for given differences of the two.
+  // The right-hand side z of a step after which G of the explicit coordinates is again what their blocks
+  // take it to be, for given differences of the two.
   void remove_drift(const double* drift, std::vector<double>& z) const;
 
-  /// dG of the explicit coordinates from the unknowns of a solution and from dG of the others.
+  // dG of the explicit coordinates from the unknowns of a solution and from dG of the others.
   void complete(const NewtonVector& v, double* dg) const;
 
-  /// Forms M_k and N_k. `joint`: blocks span classes.
+  // Forms M_k and N_k. `joint`: blocks span classes.
   void assemble(const ConeBlocks& blocks, const double* Xw, bool joint, bool shared_diagonal,
                 const double* U, const double* Y);
 
-  /// The elimination regularises M_k by this fraction of the operator's size. Where the curvature
-  /// sits in the coupling, in the free columns or in other samples, M_k alone is close to singular
-  /// and eliminating it first would lose all digits; the conjugate residuals of solve() take the
-  /// regularisation out again, in a few steps as long as it is small against the whole operator.
+  // The elimination regularises M_k by this fraction of the operator's size. Where the curvature
+  // sits in the coupling, in the free columns or in other samples, M_k alone is close to singular
+  // and eliminating it first would lose all digits; the conjugate residuals of solve() take the
+  // regularisation out again, in a few steps as long as it is small against the whole operator.
   double regularisation = 1e-13;
 
-  /// Weight of a proximal term on the free coefficients: F' dY_k + proximal * db_k = e_col_k. Where
-  /// the optimal face is unbounded in them, it keeps the iterates from running away along it.
+  // Weight of a proximal term on the free coefficients: F' dY_k + proximal * db_k = e_col_k. Where
+  // the optimal face is unbounded in them, it keeps the iterates from running away along it.
   double proximal = 0.0;
 
-  /// Called between the parts of a factorisation, so that Ctrl-C need not wait for all of them.
+  // Called between the parts of a factorisation, so that Ctrl-C need not wait for all of them.
   std::function<void()> poll = [] {};
 
-  /// Whether the next system may be assembled in single precision. Its solution is good to about
-  /// kSingle, enough for the direction of a step far from the end.
+  // Whether the next system may be assembled in single precision. Its solution is good to about
+  // kSingle, enough for the direction of a step far from the end.
   bool coarse = false;
 
-  /// What a solve can be expected to attain.
+  // What a solve can be expected to attain.
   double attainable() const {
     return method_ == Method::single ? interior_point_settings::kSingle : 0.0;
   }
 
-  /// After a solve that failed: whether more accurate means are left, which are used from then on.
-  /// The system is to be assembled again.
+  // After a solve that failed: whether more accurate means are left, which are used from then on.
+  // The system is to be assembled again.
   bool be_more_accurate();
 
-  /// Whether the last assembly left coordinates eliminated because making them unknowns would cost too much.
+  // Whether the last assembly left coordinates eliminated because making them unknowns would cost too much.
   bool too_expensive() const { return too_expensive_; }
-  /// After a solve that failed for that: makes them unknowns at any cost from then on. The system is to be
-  /// assembled again.
+  // After a solve that failed for that: makes them unknowns at any cost from then on. The system is to be
+  // assembled again.
   void choose_at_any_cost() { at_any_cost_ = true; }
 
-  /// Returns false when the matrices cannot be factored even with regularisation.
+  // Returns false when the matrices cannot be factored even with regularisation.
   bool factor() { return by_features_ ? factor_features() : factor_samples(); }
 
-  /// Solves by conjugate residuals of the operator itself, preconditioned by the (regularised)
-  /// factorisation; usually one or two steps, until the relative residual is at most `target`. Returns
-  /// that residual.
+  // Solves by conjugate residuals of the operator itself, preconditioned by the (regularised)
+  // factorisation; usually one or two steps, until the relative residual is at most `target`. Returns
+  // that residual.
   double solve(const NewtonVector& rhs, NewtonVector& out,
                double target = interior_point_settings::kRefined);
 
  private:
-  /// By samples M_k is inverted in single precision, inverted, or factored.
+  // By samples M_k is inverted in single precision, inverted, or factored.
   enum class Method : char { single, inverse, factor };
 
   const FreeColumns& free_;
   const QuadraticPart& quadratic_;
   int n_, K_, schur_size_ = 0;
-  /// M_k: above the diagonal M (its diagonal is diag_), below it the inverse, or from the diagonal on
-  /// the Cholesky factor where columns couple the classes.
+  // M_k: above the diagonal M (its diagonal is diag_), below it the inverse, or from the diagonal on
+  // the Cholesky factor where columns couple the classes.
   std::vector<double> M_, diag_, inverse_diagonal_;
   std::vector<char> factored_;  // false: M_k is diagonal
-  /// In single precision: above the diagonal M_k, and in another array its inverse.
+  // In single precision: above the diagonal M_k, and in another array its inverse.
   std::vector<float> single_, single_inverse_, single_columns_;
   Method method_ = Method::factor;
   bool single_suffices_ = true, inverse_suffices_ = true, too_expensive_ = false,
@@ -165,7 +163,7 @@ class NewtonSystem {
   double curvature_scale_ = 0.0;  // largest mean diagonal of the penalty's part over classes
   std::vector<std::vector<int64_t>> class_coords_;
   std::vector<std::vector<int64_t>> class_blocks_;  // per-class groups with a rank-one part
-  /// Directions of the refinements, what the operator makes of them (up to sign), its square.
+  // Directions of the refinements, what the operator makes of them (up to sign), its square.
   struct Tried {
     NewtonVector direction, image;
     double square = 0.0;
@@ -182,8 +180,8 @@ class NewtonSystem {
 
   void build_class_lists(const ConeBlocks& blocks, bool joint);
 
-  /// B_k with X D_k X' = B_k B_k': the coordinates of class k times the roots of the diagonal, then
-  /// the rank-one parts of its own groups.
+  // B_k with X D_k X' = B_k B_k': the coordinates of class k times the roots of the diagonal, then
+  // the rank-one parts of its own groups.
   void scaled_columns(const ConeBlocks& blocks, const double* Xw, int k, std::vector<double>& B);
   void list_scaled_columns(const ConeBlocks& blocks, int k);
 
@@ -191,10 +189,10 @@ class NewtonSystem {
 
   bool factor_schur();
 
-  /// One right-hand side: triangular vector solves, where potrs would first pack the whole factor.
+  // One right-hand side: triangular vector solves, where potrs would first pack the whole factor.
   static void solve_factored(int size, const double* factor, double* x);
 
-  /// In place: v holds (f, e_row, e_col) and leaves with (dY, dxi, db).
+  // In place: v holds (f, e_row, e_col) and leaves with (dY, dxi, db).
   void solve_once(NewtonVector& v) {
     if (by_features_)
       solve_features(v);
@@ -202,7 +200,7 @@ class NewtonSystem {
       solve_samples(v);
   }
 
-  /// Columns of class k that are not free ones.
+  // Columns of class k that are not free ones.
   int own_columns(int k) const { return features_.width(k) - (free_.has(k) ? free_.q : 0); }
 
   // newton_solve.cpp

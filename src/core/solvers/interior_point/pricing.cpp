@@ -1,11 +1,10 @@
-#include "solvers/interior_point/pricing.hpp"
-
 #include <algorithm>
 #include <cmath>
 
-#include "design/dense_products.hpp"
+#include "design/products.hpp"
 #include "linalg/blas.hpp"
 #include "solvers/interior_point/settings.hpp"
+#include "solvers/interior_point/working_set.hpp"
 
 namespace sparsvm {
 
@@ -46,7 +45,7 @@ double PartialPricing::distance(const double* Y, const double* other, const doub
     squares += square;
   }
   if (!layout_.joint) return most;
-  return layout_.shape.kind == BlockKind::maximum ? sum : std::sqrt(squares);
+  return layout_.shape.maximum() ? sum : std::sqrt(squares);
 }
 
 bool PartialPricing::covers(const double* Y, const double* direction, double step, double* G) {
@@ -161,8 +160,7 @@ void PartialPricing::measure() {
       squares += c * c;
     });
     // l1 |w|_1 + l2 |w|_2 >= (l1 + l2) |w|_2, and the other way round for the dual norms.
-    const double reach =
-        shape.kind == BlockKind::maximum ? sum : std::sqrt(squares) / (shape.l1 + shape.l2);
+    const double reach = shape.maximum() ? sum : std::sqrt(squares) / (shape.l1 + shape.l2);
     // Norms and prices are rounded.
     inverse_reach_[group] = (1.0 - kReachRounding) / reach;
   }

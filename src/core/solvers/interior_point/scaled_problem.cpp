@@ -11,24 +11,12 @@ namespace sparsvm {
 
 using namespace interior_point_settings;
 
-namespace {
-
-Penalty pure(Penalty penalty) {
-  const bool elasticnet = penalty.kind == PenaltyKind::elasticnet;
-  if (!elasticnet && penalty.kind != PenaltyKind::sparse_group) return penalty;
-  if (penalty.l1_ratio == 1.0) penalty.kind = PenaltyKind::l1;
-  if (penalty.l1_ratio == 0.0) penalty.kind = elasticnet ? PenaltyKind::l2 : PenaltyKind::group_l2;
-  return penalty;
-}
-
-}  // namespace
-
 ScaledProblem::ScaledProblem(const HingeProblem& problem, const std::function<void()>& poll)
     : given(problem), design(*problem.design), n(static_cast<int>(problem.n())),
       classes(static_cast<int>(problem.classes)), outputs(static_cast<int>(problem.outputs())),
-      first_class(classes - outputs), d(problem.d()), penalty(pure(problem.penalty)),
-      quadratic(penalty.kind == PenaltyKind::l2), layout(penalty), y(problem.y),
-      lambda(problem.lambda), tilt(problem.tilt), offset(problem.offset / problem.alpha) {
+      first_class(classes - outputs), d(problem.d()), penalty(problem.penalty),
+      quadratic(!penalty.selects()), layout(penalty), y(problem.y), lambda(problem.lambda),
+      tilt(problem.tilt), offset(problem.offset / problem.alpha) {
   set_margins();
   mean.assign(d, 0.0);
   free = {n, classes, problem.intercept ? 1 : 0, {}};
@@ -47,7 +35,7 @@ void ScaledProblem::set_margins() {
     for (int k = 0; k < classes; ++k) {
       const double margin = margins[at(k) + i] = given.margin(i, k);
       largest = std::max(largest, margin);
-      size = std::max(size, std::fabs(margin));
+      size = std::max(size, std::abs(margin));
     }
     sizes += lambda[i] * size;
     shares[y[i]] += lambda[i];
@@ -69,7 +57,7 @@ void ScaledProblem::add_free_feature(int32_t j) {
   std::vector<double> x(n);
   design.gather_columns(&j, 1, x.data());
   double sum = 0.0, raw = 0.0;
-  for (double v : x) raw = std::max(raw, std::fabs(v));
+  for (double v : x) raw = std::max(raw, std::abs(v));
   centre(j, x.data());
   for (double v : x) sum += v * v;
   const double scale = std::sqrt(sum / n);

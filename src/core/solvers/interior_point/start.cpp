@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "solvers/interior_point/equalities.hpp"
 #include "solvers/interior_point/interior_point.hpp"
+#include "solvers/interior_point/scaled_problem.hpp"
 #include "solvers/interior_point/settings.hpp"
 
 namespace sparsvm {
@@ -15,11 +15,11 @@ using namespace interior_point_settings;
 
 namespace {
 
-/// The first dual point: Y = lambda Z + eps D, where D balances every class, and eps keeps X'Y~ inside
-/// the ball. D = lambda (pi - Z), with pi the class shares, is the centre. D is sample-major.
+// The first dual point: Y = lambda Z + eps D, where D balances every class, and eps keeps X'Y~ inside
+// the ball. D = lambda (pi - Z), with pi the class shares, is the centre. D is sample-major.
 class DualStart {
  public:
-  /// Prices go to set.G and set.dG.
+  // Prices go to set.G and set.dG.
   DualStart(ScaledProblem& problem, WorkingSet& set, const InteriorPointStart& start,
             const InteriorPointOptions& options, const std::function<void()>& poll)
       : p_(problem), layout_(problem.layout), G_(set.G), dG_(set.dG), start_(start),
@@ -75,7 +75,7 @@ class DualStart {
     return out;
   }
 
-  /// lambda Z + eps direction, class-major.
+  // lambda Z + eps direction, class-major.
   std::vector<double> point(const std::vector<double>& direction, double eps) const {
     std::vector<double> Y(direction.size());
     for (int i = 0; i < p_.n; ++i)
@@ -84,8 +84,8 @@ class DualStart {
     return Y;
   }
 
-  /// The largest fraction, up to a cap, of the direction priced in dG that leaves every block that is
-  /// not on its boundary already strictly inside.
+  // The largest fraction, up to a cap, of the direction priced in dG that leaves every block that is
+  // not on its boundary already strictly inside.
   double feasible_fraction(double cap) {
     if (p_.quadratic) return cap;
     double eps = cap;
@@ -117,7 +117,7 @@ class DualStart {
                                  : kLargestFraction);
   }
 
-  /// The fraction of the direction priced in dG with the best dual value under a quadratic penalty.
+  // The fraction of the direction priced in dG with the best dual value under a quadratic penalty.
   double best_quadratic_fraction(const std::vector<double>& direction) const {
     const double gain = margin_gain(direction);
     double square = 0.0;
@@ -136,8 +136,8 @@ class DualStart {
     return gain;
   }
 
-  /// Tries directions with X'Y~ near zero on some features in place of this one, of which the fraction
-  /// eps is feasible; returns the fraction of the best.
+  // Tries directions with X'Y~ near zero on some features in place of this one, of which the fraction
+  // eps is feasible; returns the fraction of the best.
   double across_features(std::vector<double>& direction, double eps) {
     const std::vector<double> first = direction;
     for (const auto& list : holding_back()) {
@@ -152,14 +152,14 @@ class DualStart {
     return eps;
   }
 
-  /// Features that keep the direction priced in dG from all but a small fraction, as lists worth
-  /// trying, each of at most half as many as there are samples, and no more than pay: all of them,
-  /// and those up to where the next is smaller by the largest factor.
+  // Features that keep the direction priced in dG from all but a small fraction, as lists worth
+  // trying, each of at most half as many as there are samples, and no more than pay: all of them,
+  // and those up to where the next is smaller by the largest factor.
   std::vector<std::vector<int32_t>> holding_back() const {
     std::vector<std::pair<double, int32_t>> pulls;
     for (int64_t j = 0; j < p_.d; ++j) {
       double pull = 0.0;
-      for (int o = 0; o < p_.outputs; ++o) pull = std::max(pull, std::fabs(dG_[entry(j, o)]));
+      for (int o = 0; o < p_.outputs; ++o) pull = std::max(pull, std::abs(dG_[entry(j, o)]));
       pull *= layout_.inv_omega[j];
       if (pull > (p_.quadratic ? 0.0 : 1.0 / kSmallFraction))
         pulls.emplace_back(-pull, static_cast<int32_t>(j));
@@ -185,9 +185,9 @@ class DualStart {
     return lists;
   }
 
-  /// With few features and a tiny alpha, or with a few columns far larger than the others, X'Y~ would
-  /// leave the ball long before Y is anywhere near the optimum. Pulls the centre towards X'Y~ = 0 on
-  /// the listed features by damped Newton steps on its equalities.
+  // With few features and a tiny alpha, or with a few columns far larger than the others, X'Y~ would
+  // leave the ball long before Y is anywhere near the optimum. Pulls the centre towards X'Y~ = 0 on
+  // the listed features by damped Newton steps on its equalities.
   std::vector<double> across_features(const std::vector<double>& first,
                                       const std::vector<int32_t>& list) {
     const int n = p_.n;

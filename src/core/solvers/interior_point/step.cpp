@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "solvers/interior_point/equalities.hpp"
 #include "solvers/interior_point/interior_point.hpp"
+#include "solvers/interior_point/scaled_problem.hpp"
 #include "solvers/interior_point/settings.hpp"
 
 namespace sparsvm {
@@ -19,7 +19,7 @@ bool InteriorPoint::iterate(int it) {
   x_.mu = average_complementarity();
   blocks.compute_scaling();
   // Without groups the curvatures differ too much from feature to feature: refining takes what is saved.
-  system_.coarse = prices_change() && p_.layout.shape.kind != BlockKind::absolute &&
+  system_.coarse = prices_change() && !p_.layout.shape.single() &&
                    incumbent_.dense.primal - incumbent_.dual_value >
                        kCoarseGap * p_.magnitude(incumbent_.dense.primal);
   damp_free_coefficients();
@@ -52,7 +52,7 @@ bool InteriorPoint::iterate(int it) {
   if (prices_change()) ad = set_.limit_step(Y, dY, full, entering);
   blocked_ = ad < full;
   double size = ap + ad;
-  for (std::size_t a = 0; a < Y.size(); ++a) size += std::fabs(dY[a]) + std::fabs(dU[a]);
+  for (std::size_t a = 0; a < Y.size(); ++a) size += std::abs(dY[a]) + std::abs(dU[a]);
   if (!std::isfinite(size)) return false;
   progress_.short_steps = std::max(ap, ad) < kNoStep ? progress_.short_steps + 1 : 0;
   if (progress_.short_steps >= kMostNoSteps) return false;
@@ -89,8 +89,8 @@ void InteriorPoint::assemble() {
     system_.choose_explicit(set_.blocks, set_.column_scale.data(), kExplicitMove / x_.mu, alike_);
   const bool joint = p_.layout.joint;
   system_.assemble(set_.blocks, set_.X.data(), joint,
-                   p_.quadratic || (joint && p_.layout.shape.kind == BlockKind::euclidean),
-                   x_.U.data(), x_.Y.data());
+                   p_.quadratic || (joint && p_.layout.shape.euclidean()), x_.U.data(),
+                   x_.Y.data());
   assembled_ = set_.blocks.n_coordinates();
   restore_explicit(explicit_before);
 }

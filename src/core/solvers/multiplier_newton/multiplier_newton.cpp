@@ -6,7 +6,7 @@ namespace sparsvm {
 
 MultiplierNewton::MultiplierNewton(const HingeProblem& problem, const double* rms)
     : p_(problem), rms_(rms), n_(problem.n()), d_(problem.d()), outputs_(problem.outputs()),
-      hinge_(problem), manifold_(problem.penalty.kind, problem.penalty.l1_ratio), tied_(problem),
+      hinge_(problem), manifold_(problem.penalty), tied_(problem),
       system_(outputs_), weights_(size(d_ * outputs_), 0.0), intercept_(size(outputs_), 0.0),
       center_weights_(weights_), center_intercept_(intercept_),
       multipliers_(size(n_ * problem.classes), 0.0), scores_(size(n_ * outputs_)),

@@ -15,19 +15,183 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "design/design.hpp"
 #include "penalty/penalty_manifold.hpp"
 #include "problem/hinge_problem.hpp"
 #include "solvers/multiplier_newton/augmented_hinge.hpp"
-#include "solvers/multiplier_newton/features.hpp"
 #include "solvers/multiplier_newton/settings.hpp"
 #include "solvers/multiplier_newton/system.hpp"
-#include "solvers/multiplier_newton/tied_samples.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {
+
+// -----------------------------------------------------------------
+// The working set of the method of multipliers: which features take part, and their blocks.
+//
+// Whole groups of the penalty come in; single features where it has no groups. Coordinates are
+// Z = ω∘W; an unpenalised feature is measured by the root mean square of its column instead.
+
+class NewtonFeatures {
+ public:
+  // rms: d root mean squares of the columns, the scale of unpenalised ones.
+  NewtonFeatures(const HingeProblem& problem, const double* rms)
+      : p_(problem), d_(problem.d()), outputs_(problem.outputs()), manifold_(problem.penalty),
+        inverse(size(d_)) {
+    for (int64_t j = 0; j < d_; ++j) {
+      const double size = p_.penalty.omega[j] > 0.0 ? p_.penalty.omega[j] : rms[j];
+      inverse[j] = size > 0.0 ? 1.0 / size : 1.0;
+    }
+    group_features();
+  }
+
+  // Whether all features take part from the beginning: outsiders would cost no less, or the
+  // penalty leaves none at zero.
+  bool take_all() const { return d_ <= Settings::kFewFeatures || !manifold_.selects(); }
+
+  void take_all_features() {
+    std::fill(in_set_.begin(), in_set_.end(), static_cast<unsigned char>(1));
+    list_features();
+  }
+
+  // Price all features by G = XᵀỸ (d x outputs); add groups of which some block exceeds the dual
+  // ball, or, with a set made afresh, comes near its edge. Returns whether the set has changed.
+  bool choose(const double* G, const double* weights, double accuracy, bool afresh) {
+    const auto groups = static_cast<int64_t>(in_set_.size());
+    if (afresh) std::fill(in_set_.begin(), in_set_.end(), static_cast<unsigned char>(0));
+    int64_t active = 0;
+    std::vector<std::pair<double, int64_t>> outside;
+    for (int64_t g = 0; g < groups; ++g) {
+      if (afresh && needed(g, weights)) in_set_[g] = 1;
+      active += in_set_[g];
+      if (in_set_[g]) continue;
+      const double price = priced(g, G);
+      if (price > (afresh ? Settings::kNearEdge : 1.0 + accuracy)) outside.emplace_back(-price, g);
+    }
+    const auto cap = static_cast<std::size_t>(std::max(Settings::kEntrants, active));
+    if (outside.size() > cap) {
+      std::nth_element(outside.begin(), outside.begin() + static_cast<std::ptrdiff_t>(cap),
+                       outside.end());
+      outside.resize(cap);
+    }
+    for (const auto& [price, g] : outside) in_set_[g] = 1;
+    if (outside.empty() && !afresh) return false;
+    list_features();
+    return true;
+  }
+
+  double tilt(int64_t j, int64_t o) const { return p_.tilt ? p_.tilt[j * outputs_ + o] : 0.0; }
+
+ private:
+  using Settings = MultiplierNewtonSettings;
+
+  static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
+
+  // Features of every group; single features where the penalty has no groups.
+  void group_features() {
+    const bool grouped = manifold_.grouped();
+    const int64_t groups = grouped ? p_.penalty.n_groups : d_;
+    group_first_.assign(size(groups + 1), 0);
+    for (int64_t j = 0; j < d_; ++j) ++group_first_[(grouped ? p_.penalty.groups[j] : j) + 1];
+    std::partial_sum(group_first_.begin(), group_first_.end(), group_first_.begin());
+    group_member_.resize(size(d_));
+    std::vector<int64_t> next(group_first_.begin(), group_first_.end() - 1);
+    for (int64_t j = 0; j < d_; ++j) {
+      group_member_[next[grouped ? p_.penalty.groups[j] : j]++] = static_cast<int32_t>(j);
+    }
+    in_set_.assign(size(groups), 0);
+  }
+
+  // Whether a group must take part: it has non-zero or unpenalised coordinates.
+  bool needed(int64_t g, const double* weights) const {
+    for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
+      const int64_t j = group_member_[m];
+      if (p_.penalty.omega[j] == 0.0) return true;
+      for (int64_t o = 0; o < outputs_; ++o) {
+        if (weights[j * outputs_ + o] != 0.0) return true;
+      }
+    }
+    return false;
+  }
+
+  // The largest dual norm among the blocks of a group outside the working set, W being zero.
+  double priced(int64_t g, const double* G) {
+    BlockList block;
+    std::vector<double> slope;
+    double price = 0.0;
+    const bool joint = manifold_.grouped() && !p_.penalty.per_class;
+    for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
+      block.first.assign(1, 0);
+      block.member.clear();
+      slope.clear();
+      for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
+        const int64_t j = group_member_[m];
+        for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
+          block.member.push_back(static_cast<int64_t>(slope.size()));
+          slope.push_back((G[j * outputs_ + q] - tilt(j, q)) * inverse[j]);
+        }
+      }
+      block.first.push_back(static_cast<int64_t>(slope.size()));
+      // Bisection between a cheap lower and upper bound: only which exceed matters.
+      if (!manifold_.exceeds(block, 0, slope.data(), std::max(price, Settings::kNearEdge)))
+        continue;
+      double low = std::max(price, Settings::kNearEdge), high = 2.0 * low;
+      while (manifold_.exceeds(block, 0, slope.data(), high)) low = high, high *= 2.0;
+      for (int pass = 0; pass < Settings::kBisections; ++pass) {
+        const double middle = 0.5 * (low + high);
+        (manifold_.exceeds(block, 0, slope.data(), middle) ? low : high) = middle;
+      }
+      price = high;
+    }
+    return price;
+  }
+
+  // The features of the working set in order, their blocks, scales and anchors.
+  void list_features() {
+    const bool grouped = manifold_.grouped();
+    std::vector<int32_t> position(size(d_), -1);
+    features.clear();
+    for (int64_t j = 0; j < d_; ++j) {
+      if (!in_set_[grouped ? p_.penalty.groups[j] : j]) continue;
+      position[j] = static_cast<int32_t>(features.size());
+      features.push_back(static_cast<int32_t>(j));
+    }
+    scale.resize(features.size());
+    for (std::size_t f = 0; f < features.size(); ++f) scale[f] = inverse[features[f]];
+    blocks = BlockList{};
+    const bool joint = grouped && !p_.penalty.per_class;
+    for (int64_t g = 0; g < static_cast<int64_t>(in_set_.size()); ++g) {
+      if (!in_set_[g]) continue;
+      for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
+        for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
+          const int64_t j = group_member_[m];
+          if (p_.penalty.omega[j] == 0.0) continue;
+          for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
+            blocks.member.push_back(position[j] * outputs_ + q);
+          }
+        }
+        const auto end = static_cast<int64_t>(blocks.member.size());
+        if (end > blocks.first.back()) blocks.first.push_back(end);
+      }
+    }
+  }
+
+  HingeProblem p_;
+  int64_t d_, outputs_;
+  PenaltyManifold manifold_;
+  std::vector<int64_t> group_first_;
+  std::vector<int32_t> group_member_;
+  std::vector<unsigned char> in_set_;
+
+ public:
+  std::vector<int32_t> features;  // in ascending order
+  std::vector<double> scale;      // 1/ω of each, 1/rms for unpenalised ones
+  std::vector<double> inverse;    // the same of all d features
+  BlockList blocks;               // over coordinates position·outputs + output
+};
 
 struct NewtonReport {
   int64_t steps = 0, tied = 0, unknowns = 0, inner = 0, fallbacks = 0;
@@ -37,30 +201,30 @@ struct NewtonReport {
 
 class MultiplierNewton {
  public:
-  /// rms: d root mean squares of the columns.
+  // rms: d root mean squares of the columns.
   MultiplierNewton(const HingeProblem& problem, const double* rms);
 
   void set_direct_limit(int64_t limit) { system_.direct = limit; }
 
   void start(const double* weights, const double* intercept, const double* dual);
 
-  /// W (d x outputs).
+  // W (d x outputs).
   void weights(double* out) const;
   const std::vector<double>& intercept() const { return intercept_; }
   const std::vector<double>& dual() const { return dual_; }
   int64_t working_set() const { return static_cast<int64_t>(set_.features.size()); }
 
-  /// The mean size of the non-zero penalised coordinates; 0 if there is none.
+  // The mean size of the non-zero penalised coordinates; 0 if there is none.
   double typical_size() const;
 
-  /// The point and multipliers found become the centre of the next subproblem.
+  // The point and multipliers found become the centre of the next subproblem.
   void accept();
-  /// Keep the centre; the point found is where the next search begins.
+  // Keep the centre; the point found is where the next search begins.
   void reject() { dual_ = multipliers_; }
 
-  /// Solve the subproblem until no component of its slope exceeds `accuracy` (relative to the
-  /// radius 1 of the dual ball, for intercepts and unpenalised features to Σλ), within `limit`
-  /// Newton steps. `typical` is the size expected of the coordinates.
+  // Solve the subproblem until no component of its slope exceeds `accuracy` (relative to the
+  // radius 1 of the dual ball, for intercepts and unpenalised features to Σλ), within `limit`
+  // Newton steps. `typical` is the size expected of the coordinates.
   NewtonReport solve(double gain, double sigma, double sigma_free, double accuracy, int64_t limit,
                      double typical, Monitor& monitor);
 
@@ -68,66 +232,66 @@ class MultiplierNewton {
   using Vector = std::vector<double>;
   using Settings = MultiplierNewtonSettings;
 
-  /// Accuracy of conjugate gradients.
+  // Accuracy of conjugate gradients.
   static double forcing(double residual);
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
   int64_t width() const { return static_cast<int64_t>(set_.features.size()); }
   int64_t coordinates() const { return (width() + 1) * outputs_; }
 
-  /// Bring features into the working set by the present dual; returns whether any came in.
+  // Bring features into the working set by the present dual; returns whether any came in.
   bool choose_features(double accuracy, bool afresh, Monitor& monitor);
 
-  /// Z, its centre and the anchors 1/σ of the working set, the intercepts at the end.
+  // Z, its centre and the anchors 1/σ of the working set, the intercepts at the end.
   void gather();
   void scatter();
 
   // -------------------------------------------------------------- values and slopes
 
-  /// change = the scores of D.
+  // change = the scores of D.
   void scores_of(const double* D, Vector& out, Monitor& monitor);
 
-  /// The objective at Z, whose scores are S; Y gets the maximisers of the hinge.
+  // The objective at Z, whose scores are S; Y gets the maximisers of the hinge.
   SizedSum objective(const double* Z, const double* S, double* Y);
 
   void evaluate_afresh(Monitor& monitor);
 
-  /// Ỹ of the outputs.
+  // Ỹ of the outputs.
   void sign_dual(const double* Y);
 
-  /// The slope of all but the penalty.
+  // The slope of all but the penalty.
   void slope(Monitor& monitor);
 
   // -------------------------------------------------------------- Newton
 
   void newton(double accuracy, int64_t limit, NewtonReport& report, Monitor& monitor);
 
-  /// A Newton step, damped after steps that failed or had to be cut short: where fewer samples are
-  /// tied than coordinates active, only 1/σ keeps the undamped step finite.
+  // A Newton step, damped after steps that failed or had to be cut short: where fewer samples are
+  // tied than coordinates active, only 1/σ keeps the undamped step finite.
   bool newton_step(NewtonReport& report, Monitor& monitor);
 
   double least_damping() const { return Settings::kLeastDamping / typical_; }
 
-  /// The largest absolute value in a block, and the step that its curvature suggests.
+  // The largest absolute value in a block, and the step that its curvature suggests.
   std::pair<double, double> size_and_step(int64_t b, const Vector& mass) const;
 
-  /// The largest component of the slope, measured by proximal steps too short to leave the
-  /// neighbourhood of the point.
+  // The largest component of the slope, measured by proximal steps too short to leave the
+  // neighbourhood of the point.
   double residual();
 
-  /// The manifold of proximal steps, entering blocks capped.
+  // The manifold of proximal steps, entering blocks capped.
   void find_manifold();
 
   void cap_entrants(std::vector<std::pair<double, int64_t>>& entering, int64_t active);
 
-  /// Search along D, bent at its end by the projection on the orthants; returns the step, 0 if
-  /// there was no descent.
+  // Search along D, bent at its end by the projection on the orthants; returns the step, 0 if
+  // there was no descent.
   double search(Monitor& monitor);
 
-  /// Take the trial point if it lies below the present one by more than `decrease`. `slack` times
-  /// the size of the terms is forgiven: near the solution only rounding tells the values apart.
+  // Take the trial point if it lies below the present one by more than `decrease`. `slack` times
+  // the size of the terms is forgiven: near the solution only rounding tells the values apart.
   bool try_point(double decrease, double slack);
 
-  /// A proximal gradient step, shortened until the objective falls.
+  // A proximal gradient step, shortened until the objective falls.
   bool proximal_step(Monitor& monitor);
 
   double total_mass() const;

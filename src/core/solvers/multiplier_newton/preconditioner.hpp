@@ -15,15 +15,15 @@
 
 #include "linalg/blas.hpp"
 #include "penalty/penalty_manifold.hpp"
-#include "solvers/multiplier_newton/tied_samples.hpp"
+#include "solvers/multiplier_newton/augmented_hinge.hpp"
 
 namespace sparsvm {
 
-/// D_o + X_oᵀ W_o X_o of one output, factored on the side of its coordinates or of its samples.
+// D_o + X_oᵀ W_o X_o of one output, factored on the side of its coordinates or of its samples.
 class OutputBlock {
  public:
-  /// `diagonal` has one entry per coordinate, `list` their columns. Blocks beyond `limit` on either
-  /// side are replaced by their diagonals.
+  // `diagonal` has one entry per coordinate, `list` their columns. Blocks beyond `limit` on either
+  // side are replaced by their diagonals.
   bool factor(int64_t output, const std::vector<int32_t>& list, const double* diagonal,
               int64_t limit, TiedSamples& tied, Monitor& monitor) {
     size_ = static_cast<int64_t>(list.size());
@@ -51,7 +51,7 @@ class OutputBlock {
     return potrf('L', q, factor_.data(), q) == 0;
   }
 
-  /// v <- (D + XᵀWX)⁻¹ v.
+  // v <- (D + XᵀWX)⁻¹ v.
   void solve(double* v) {
     if (!across_ && !factor_.empty()) {
       const int q = static_cast<int>(size_);
@@ -80,7 +80,7 @@ class OutputBlock {
  private:
   static std::size_t at(int64_t e) { return static_cast<std::size_t>(e); }
 
-  /// X_o and W_o: the samples at which the output is on, in the coordinates of the list.
+  // X_o and W_o: the samples at which the output is on, in the coordinates of the list.
   void read(int64_t output, const std::vector<int32_t>& list, TiedSamples& tied) {
     std::vector<int32_t> position(at(tied.columns()), -1);
     for (int64_t r = 0; r < size_; ++r) position[at(list[at(r)])] = static_cast<int32_t>(r);
@@ -149,13 +149,13 @@ class OutputBlock {
   std::vector<int32_t> place_;
 };
 
-/// E = Zᵀ (diag(D) - Σ_b δ_b ẑ_b ẑ_bᵀ + H) Z, factored.
+// E = Zᵀ (diag(D) - Σ_b δ_b ẑ_b ẑ_bᵀ + H) Z, factored.
 class BlockRays {
  public:
   bool empty() const { return count_ == 0; }
 
-  /// The rays of the curved blocks of `point`, unless they are more than `limit`. raw_of numbers the
-  /// coordinates, column_of the columns of the features.
+  // The rays of the curved blocks of `point`, unless they are more than `limit`. raw_of numbers the
+  // coordinates, column_of the columns of the features.
   void factor(const ManifoldPoint& point, const std::vector<int64_t>& raw_of,
               const std::vector<int32_t>& column_of, int64_t outputs, const double* diagonal,
               int64_t limit, TiedSamples& tied, Monitor& monitor) {
@@ -190,7 +190,7 @@ class BlockRays {
     if (potrf('L', q, factor_.data(), q) != 0) count_ = 0;
   }
 
-  /// out += Z E⁻¹ Zᵀ v.
+  // out += Z E⁻¹ Zᵀ v.
   void add(const double* v, double* out) {
     if (empty()) return;
     part_.assign(at(count_), 0.0);
@@ -212,8 +212,8 @@ class BlockRays {
     }
   }
 
-  /// Every sample adds c (Σ_k a_k a_kᵀ - a aᵀ/|on|), a_k = its scores of class k by single blocks,
-  /// a their sum.
+  // Every sample adds c (Σ_k a_k a_kᵀ - a aᵀ/|on|), a_k = its scores of class k by single blocks,
+  // a their sum.
   void add_samples(TiedSamples& tied) {
     std::vector<int32_t> slot(at(count_), -1), touched;
     std::vector<double> parts;

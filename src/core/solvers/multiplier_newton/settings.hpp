@@ -8,8 +8,6 @@
 
 namespace sparsvm {
 
-using std::int64_t;
-
 struct MultiplierNewtonSettings {
   // Newton steps tried in a row, each damped more, before a proximal gradient step.
   static constexpr int kAttempts = 6;

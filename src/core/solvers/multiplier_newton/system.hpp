@@ -17,9 +17,9 @@
 
 #include "linalg/blas.hpp"
 #include "penalty/penalty_manifold.hpp"
+#include "solvers/multiplier_newton/augmented_hinge.hpp"
 #include "solvers/multiplier_newton/preconditioner.hpp"
 #include "solvers/multiplier_newton/settings.hpp"
-#include "solvers/multiplier_newton/tied_samples.hpp"
 
 namespace sparsvm {
 
@@ -29,13 +29,13 @@ class MultiplierNewtonSystem {
 
   explicit MultiplierNewtonSystem(int64_t outputs) : outputs_(outputs) {}
 
-  /// Unknowns of the last solve.
+  // Unknowns of the last solve.
   int64_t size() const { return unknowns_; }
-  /// Iterations of conjugate gradients in the last solve; 0 if it was direct.
+  // Iterations of conjugate gradients in the last solve; 0 if it was direct.
   int64_t iterations() const { return iterations_; }
 
-  /// D (off included) for the manifold point and the slope g; `anchor` holds 1/σ per coordinate.
-  /// features and scale are of the working set. False if no factorisation succeeded.
+  // D (off included) for the manifold point and the slope g; `anchor` holds 1/σ per coordinate.
+  // features and scale are of the working set. False if no factorisation succeeded.
   bool solve(const ManifoldPoint& point, const double* Z, const double* g, const double* anchor,
              const std::vector<int32_t>& features, const std::vector<double>& scale, bool intercept,
              double damping, double accuracy, TiedSamples& tied, std::vector<double>& D,
@@ -65,7 +65,7 @@ class MultiplierNewtonSystem {
   int64_t count() const { return static_cast<int64_t>(coordinate_.size()); }
   std::size_t at(int64_t e) const { return static_cast<std::size_t>(e); }
 
-  /// Active coordinates ordered by output, and the columns of X that they and `off` need.
+  // Active coordinates ordered by output, and the columns of X that they and `off` need.
   void number(const ManifoldPoint& point, const std::vector<int32_t>& features,
               const std::vector<double>& scale, bool intercept, TiedSamples& tied) {
     const auto width = static_cast<int64_t>(features.size());
@@ -103,7 +103,7 @@ class MultiplierNewtonSystem {
     }
   }
 
-  /// -(g + v) + M (Z⁺ - Z) - (H + 1/σ) off.
+  // -(g + v) + M (Z⁺ - Z) - (H + 1/σ) off.
   void right_side(const ManifoldPoint& point, const double* Z, const double* g,
                   const double* anchor, TiedSamples& tied, double* right, Monitor& monitor) {
     for (int64_t r = 0; r < count(); ++r) {
@@ -210,7 +210,7 @@ class MultiplierNewtonSystem {
     matrix_.swap(merged);
   }
 
-  /// Cholesky, the diagonal raised by more and more until it succeeds.
+  // Cholesky, the diagonal raised by more and more until it succeeds.
   bool positive_solve(int64_t q, Vector& x) {
     const int size = static_cast<int>(q);
     Vector diagonal(at(q));
@@ -261,7 +261,7 @@ class MultiplierNewtonSystem {
     return down(out);
   }
 
-  /// The outputs one by one, and the rays of the curved blocks.
+  // The outputs one by one, and the rays of the curved blocks.
   bool precondition(const ManifoldPoint& point, const double* anchor, TiedSamples& tied,
                     Monitor& monitor) {
     Vector diagonal(coordinate_.size());

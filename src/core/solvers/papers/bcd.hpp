@@ -24,7 +24,7 @@
 #include "design/column_reader.hpp"
 #include "penalty/penalty_prox.hpp"
 #include "problem/smooth_problem.hpp"
-#include "support/random_bits.hpp"
+#include "support/numbers.hpp"
 
 namespace sparsvm {
 
@@ -35,7 +35,7 @@ struct BcdOptions {
   bool largest_violation;  // stopping rule (10) with the maximum in place of the sum
   bool row_norms;          // violation (9): every block is a feature under the Euclidean norm
   bool shrinking;
-  std::uint64_t seed;
+  uint64_t seed;
 };
 
 struct BcdSettings {
@@ -74,8 +74,8 @@ class Bcd {
     iterations_ = 0;
   }
 
-  /// Up to `count` outer iterations, fewer if the stopping rule (10) holds for `tolerance` on all
-  /// blocks (not asked if negative). Returns the number done.
+  // Up to `count` outer iterations, fewer if the stopping rule (10) holds for `tolerance` on all
+  // blocks (not asked if negative). Returns the number done.
   template <typename Poll>
   int64_t run(int64_t count, double tolerance, Poll poll) {
     settled_ = false;
@@ -100,14 +100,14 @@ class Bcd {
   }
 
   bool settled() const { return settled_; }
-  /// The violations of the last outer iteration: their sum and the largest.
+  // The violations of the last outer iteration: their sum and the largest.
   std::pair<double, double> violation() const { return {sum_, largest_}; }
   int64_t active_blocks() const { return std::ssize(active_); }
   const std::vector<double>& weights() const { return W_; }
   const std::vector<double>& intercept() const { return b_; }
   const std::vector<double>& constants() const { return constants_; }
 
-  /// G_j and h_j of a part at (W, b), for tests: members x outputs each.
+  // G_j and h_j of a part at (W, b), for tests: members x outputs each.
   std::pair<std::vector<double>, std::vector<double>> partial(int64_t part) {
     problem_.scores(W_.data(), b_.data(), S_.data());
     load(part);
@@ -161,7 +161,7 @@ class Bcd {
     });
   }
 
-  /// One step of a block; false if it is zero and likely to stay so.
+  // One step of a block; false if it is zero and likely to stay so.
   bool visit(int64_t part) {
     load(part);
     gradient(options_.line_search);
@@ -199,14 +199,14 @@ class Bcd {
     return !(zero && options_.shrinking && asleep(part, L));
   }
 
-  /// (9): how far the block's optimality condition is from holding.
+  // (9): how far the block's optimality condition is from holding.
   double violation(int64_t part, bool zero, double norm, double prox_step) const {
     if (!options_.row_norms) return prox_step;
     const double limit = problem_.alpha * prox_.weight(part);
     return zero ? std::max(norm - limit, 0.0) : std::abs(norm - limit);
   }
 
-  /// Whether a zero block would stay zero under a gradient larger by the margin.
+  // Whether a zero block would stay zero under a gradient larger by the margin.
   bool asleep(int64_t part, double L) {
     const double factor = 1.0 + margin_ / problem_.alpha;
     if (!std::isfinite(factor)) return false;
@@ -223,7 +223,7 @@ class Bcd {
     return true;
   }
 
-  /// W_j += a δ with the scores, a by the line search (7) or 1.
+  // W_j += a δ with the scores, a by the line search (7) or 1.
   void step(int64_t part, double along) {
     if (!options_.line_search) {
       add(1.0);
@@ -302,7 +302,7 @@ class Bcd {
     }
   }
 
-  /// Algorithm 3, for any of the losses: G_j and, if asked for, h_j.
+  // Algorithm 3, for any of the losses: G_j and, if asked for, h_j.
   void gradient(bool curvature) {
     double* g = row_.data();
     double* h = g + K_;
@@ -324,7 +324,7 @@ class Bcd {
     }
   }
 
-  /// W_j += a δ, S += a X_j δ.
+  // W_j += a δ, S += a X_j δ.
   void add(double a) {
     for (std::size_t m = 0; m < members_.size(); ++m) {
       const double* d = delta_.data() + m * size(K_);
@@ -339,7 +339,7 @@ class Bcd {
     }
   }
 
-  /// Σ p_i loss_i over the samples in which the block has entries.
+  // Σ p_i loss_i over the samples in which the block has entries.
   double touched_loss() const {
     double total = 0.0;
     const auto at = [&](int64_t i) {
@@ -353,7 +353,7 @@ class Bcd {
     return total;
   }
 
-  /// What the tilt takes off the objective along a δ.
+  // What the tilt takes off the objective along a δ.
   double tilted(double a) const {
     if (!problem_.tilt) return 0.0;
     double total = 0.0;
@@ -364,7 +364,7 @@ class Bcd {
     return problem_.alpha * a * total;
   }
 
-  /// K_j = κ Σ_i p_i x_ij², summed over the features of the block.
+  // K_j = κ Σ_i p_i x_ij², summed over the features of the block.
   double constant(int64_t part) {
     double total = 0.0;
     prox_.members(part, members_);

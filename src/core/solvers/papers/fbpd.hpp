@@ -25,14 +25,47 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "penalty/penalty_prox.hpp"
 #include "problem/hinge_problem.hpp"
 #include "prox/prox.hpp"
-#include "solvers/papers/prox_term.hpp"
-#include "solvers/papers/score_differences.hpp"
 
 namespace sparsvm {
+
+// -----------------------------------------------------------------
+// The operator T of 000 and the norms that bound its steps.
+
+// Called after every product; throws if the user asked for an end.
+using Poll = std::function<void()>;
+
+// T_i and its adjoint: from the scores of sample i to those of all classes less the score of the
+// true one, and back. Two classes have one output and the scores (0, S_i).
+class ScoreDifferences {
+ public:
+  explicit ScoreDifferences(const HingeProblem& problem)
+      : y_(problem.y), classes_(problem.classes), outputs_(problem.outputs()) {}
+
+  // The K differences of sample i from its `outputs` scores.
+  void forward(int64_t i, const double* scores, double* out) const;
+  // The pull of K dual values of sample i on its `outputs` scores.
+  void adjoint(int64_t i, const double* dual, double* out) const;
+
+ private:
+  const int32_t* y_;
+  int64_t classes_, outputs_;
+};
+
+// An upper estimate of the spectral norm of [X 1] (of X without intercept), by power iteration.
+//
+// Power iteration approaches the norm from below: the last value is raised by one per cent, but
+// not beyond the Frobenius norm. Should it still fall short by little, no harm is done: the method
+// is known to converge while τσ‖T‖² < 4/3.
+double operator_norm(const Design& X, bool intercept, const Poll& poll);
+
+// The same for the paper's T, intercept included if the problem has one.
+double difference_norm(const HingeProblem& problem, const Poll& poll);
 
 enum class FbpdForm { regularised, epigraph, linear };
 
@@ -42,32 +75,32 @@ struct FbpdOptions {
   double eta;  // the budget of the last two forms
 };
 
-/// W (d x outputs), b (outputs) and the dual y (n x K).
+// W (d x outputs), b (outputs) and the dual y (n x K).
 struct FbpdPoint {
   std::vector<double> weights, intercept, dual;
 };
 
 class Fbpd {
  public:
-  /// `problem` is kept by its pointers. Its alpha multiplies the penalty in every form.
+  // `problem` is kept by its pointers. Its alpha multiplies the penalty in every form.
   Fbpd(const HingeProblem& problem, ProxTerm penalty, const FbpdOptions& options);
 
-  /// Begin at W (d x outputs), b and y (n x K).
+  // Begin at W (d x outputs), b and y (n x K).
   void start(const double* weights, const double* intercept, const double* dual);
 
-  /// Up to `count` iterations, fewer if ‖x⁺ − x‖ <= tolerance·‖x⁺‖, or, where x⁺ = 0, if the same
-  /// holds of y: at the start x rests at zero while y is still on its way. A tolerance below zero
-  /// asks for all. Returns the number done.
+  // Up to `count` iterations, fewer if ‖x⁺ − x‖ <= tolerance·‖x⁺‖, or, where x⁺ = 0, if the same
+  // holds of y: at the start x rests at zero while y is still on its way. A tolerance below zero
+  // asks for all. Returns the number done.
   int64_t run(int64_t count, double tolerance, const Poll& poll);
 
-  /// Whether the last run ended because the iterates had stopped moving.
+  // Whether the last run ended because the iterates had stopped moving.
   bool settled() const { return settled_; }
   const FbpdPoint& last() const { return x_; }
-  /// The mean since forget(); the last iterate if there is none.
+  // The mean since forget(); the last iterate if there is none.
   FbpdPoint mean() const;
-  /// Begin a new window of means.
+  // Begin a new window of means.
   void forget();
-  /// ζ.
+  // ζ.
   const std::vector<double>& slack() const { return slack_; }
 
  private:

@@ -20,19 +20,19 @@
 #include "design/row_reader.hpp"
 #include "penalty/penalty_prox.hpp"
 #include "problem/smooth_problem.hpp"
-#include "support/random_bits.hpp"
+#include "support/numbers.hpp"
 
 namespace sparsvm {
 
 struct FobosOptions {
   double eta0;
   bool lazy;  // the proxes of a feature may wait
-  std::uint64_t seed;
+  uint64_t seed;
 };
 
 class Fobos {
  public:
-  /// samples: those to learn from; the masses of the others are left out of the mean.
+  // samples: those to learn from; the masses of the others are left out of the mean.
   Fobos(const SmoothProblem& problem, PenaltyProx prox, const FobosOptions& options,
         std::vector<int64_t> samples)
       : problem_(problem), prox_(std::move(prox)), options_(options), samples_(std::move(samples)),
@@ -56,7 +56,7 @@ class Fobos {
     if (problem_.intercept) std::copy_n(b, b_.size(), b_.begin());
   }
 
-  /// So many passes over the samples, each in a new random order.
+  // So many passes over the samples, each in a new random order.
   template <typename Poll>
   void run(int64_t passes, Poll poll) {
     for (int64_t pass = 0; pass < passes; ++pass) {
@@ -85,7 +85,7 @@ class Fobos {
   const std::vector<double>& weights() const { return W_; }
   const std::vector<double>& intercept() const { return b_; }
 
-  /// The mean of the last half or more of the subgradients of the hinge, as dual entries (n x K).
+  // The mean of the last half or more of the subgradients of the hinge, as dual entries (n x K).
   std::vector<double> dual() const {
     std::vector<double> mean(flows_);
     for (double& value : mean) value /= static_cast<double>(std::max<int64_t>(passes_, 1));

@@ -35,7 +35,7 @@ struct HsdmOptions {
 
 class Hsdm {
  public:
-  /// x: n x r samples, row-major; y: class numbers; weight: n factors of the hinge; all are copied.
+  // x: n x r samples, row-major; y: class numbers; weight: n factors of the hinge; all are copied.
   template <typename Poll>
   Hsdm(const double* x, int64_t n, int64_t r, const int32_t* y, const double* weight,
        int64_t classes, const HsdmOptions& options, Poll poll)
@@ -58,7 +58,7 @@ class Hsdm {
     factor(poll);
   }
 
-  /// `count` iterations; `poll` is called after each.
+  // `count` iterations; `poll` is called after each.
   template <typename Poll>
   void run(int64_t count, Poll poll) {
     for (int64_t done = 0; done < count; ++done) {
@@ -76,12 +76,12 @@ class Hsdm {
   int64_t iteration() const { return iteration_; }
   const std::vector<double>& point() const { return p_; }  // K x (r + 1)
   double t() const { return t_; }
-  /// The distance between the last two (p, u), over the relaxation and the length of the last.
+  // The distance between the last two (p, u), over the relaxation and the length of the last.
   double change() const { return change_; }
-  /// Whether the bounding ball of p, u, ω or t cut the last iterate.
+  // Whether the bounding ball of p, u, ω or t cut the last iterate.
   bool ball_active() const { return ball_active_; }
 
-  /// The multipliers of the hinge at the last iterate, rows summing to γ times the weights, n x K.
+  // The multipliers of the hinge at the last iterate, rows summing to γ times the weights, n x K.
   void dual(double* out) {
     project_null_space();
     scores_of(hat_, shift_);
@@ -131,7 +131,7 @@ class Hsdm {
     factor_links(poll);
   }
 
-  /// I + Γ for each pair, Γ = D_r⁻¹ + D_t⁻¹ − (D_r⁻¹ − D_t⁻¹) C⁻¹ (D_r⁻¹ − D_t⁻¹) over the weights.
+  // I + Γ for each pair, Γ = D_r⁻¹ + D_t⁻¹ − (D_r⁻¹ − D_t⁻¹) C⁻¹ (D_r⁻¹ − D_t⁻¹) over the weights.
   template <typename Poll>
   void factor_links(Poll poll) {
     const int m = static_cast<int>(m_), r = static_cast<int>(r_);
@@ -167,7 +167,7 @@ class Hsdm {
     }
   }
 
-  /// A full symmetric inverse from the lower triangle.
+  // A full symmetric inverse from the lower triangle.
   static void invert(double* D, int m) {
     check(potrf('L', m, D, m));
     check(potri('L', m, D, m));
@@ -176,7 +176,7 @@ class Hsdm {
     }
   }
 
-  /// out = [x 1] pᵀ, n x K.
+  // out = [x 1] pᵀ, n x K.
   void scores_of(const std::vector<double>& p, std::vector<double>& out) const {
     // Row-major n x K is column-major K x n.
     gemm('T', 'N', static_cast<int>(K_), static_cast<int>(n_), static_cast<int>(m_), 1.0, p.data(),
@@ -184,7 +184,7 @@ class Hsdm {
          static_cast<int>(K_));
   }
 
-  /// hat = M⁻¹ q, where q is overwritten by its deviation from the mean of the classes.
+  // hat = M⁻¹ q, where q is overwritten by its deviation from the mean of the classes.
   void solve(std::vector<double>& q, std::vector<double>& hat) {
     const int m = static_cast<int>(m_);
     std::fill(a_.begin(), a_.end(), 0.0);
@@ -207,7 +207,7 @@ class Hsdm {
     }
   }
 
-  /// p̂ of P_N(p, u).
+  // p̂ of P_N(p, u).
   void project_null_space() {
     for (int64_t i = 0; i < n_; ++i) {
       double sum = 0.0;
@@ -224,7 +224,7 @@ class Hsdm {
     solve(q_, hat_);
   }
 
-  /// P_L of all pairs: moves p, u and p̂, and sets every ω.
+  // P_L of all pairs: moves p, u and p̂, and sets every ω.
   void project_links() {
     const int r = static_cast<int>(r_);
     moved_ = hat_;
@@ -262,7 +262,7 @@ class Hsdm {
     return link_step_;
   }
 
-  /// P_E of all pairs: the projection on a second-order cone.
+  // P_E of all pairs: the projection on a second-order cone.
   void project_cones() {
     for (int64_t pair = 0; pair < pair_count(); ++pair) {
       double* omega = &omega_[size(pair * r_)];
@@ -279,7 +279,7 @@ class Hsdm {
     }
   }
 
-  /// The relaxed Douglas-Rachford operator on (p, u); p̂ is that of the present (p, u).
+  // The relaxed Douglas-Rachford operator on (p, u); p̂ is that of the present (p, u).
   void splitting_step() {
     const double alpha = options_.relaxation;
     double moved = 0.0, length = 0.0;

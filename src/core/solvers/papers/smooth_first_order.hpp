@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "penalty/penalty_prox.hpp"
 #include "problem/smooth_problem.hpp"
-#include "solvers/papers/prox_term.hpp"
 
 namespace sparsvm {
 
@@ -57,8 +57,8 @@ class FirstOrder {
     begun_ = false;
   }
 
-  /// Up to `count` iterations, fewer if ‖x⁺ − x‖ <= tolerance·‖x⁺‖ (not asked if negative) or if
-  /// the line search finds no step. Returns the number done.
+  // Up to `count` iterations, fewer if ‖x⁺ − x‖ <= tolerance·‖x⁺‖ (not asked if negative) or if
+  // the line search finds no step. Returns the number done.
   template <typename Poll>
   int64_t run(int64_t count, double tolerance, Poll poll) {
     settled_ = false;
@@ -112,7 +112,7 @@ class FirstOrder {
     begun_ = true;
   }
 
-  /// One step from `from_` (which is x itself without acceleration).
+  // One step from `from_` (which is x itself without acceleration).
   template <typename Poll>
   bool forward_backward(Poll poll) {
     const double f = problem_.slopes(from_.W.data(), from_.S.data(), slopes_.data());
@@ -177,7 +177,7 @@ class FirstOrder {
     return true;
   }
 
-  /// trial = p_L(y) and its scores.
+  // trial = p_L(y) and its scores.
   void step(const Point& y, double L) {
     for (std::size_t e = 0; e < y.W.size(); ++e) trial_.W[e] = y.W[e] - gradient_.W[e] / L;
     for (std::size_t k = 0; k < y.b.size(); ++k) trial_.b[k] = y.b[k] - gradient_.b[k] / L;
@@ -187,7 +187,7 @@ class FirstOrder {
 
   double penalty(const Point& x) const { return problem_.alpha * penalty_.value(x.W.data()); }
 
-  /// ⟨∇f(y), trial − y⟩.
+  // ⟨∇f(y), trial − y⟩.
   double along(const Point& y) const {
     double total = 0.0;
     for (std::size_t e = 0; e < y.W.size(); ++e) total += gradient_.W[e] * (trial_.W[e] - y.W[e]);

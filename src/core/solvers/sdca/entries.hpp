@@ -11,14 +11,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "design/row_kernels.hpp"
 #include "design/row_reader.hpp"
 #include "prox/prox.hpp"
 #include "support/mmap_vector.hpp"
 
 namespace sparsvm {
 
-/// The entries of one sample, class after class: those of class k are first[k] ... first[k+1] - 1.
+// The entries of one sample, class after class: those of class k are first[k] ... first[k+1] - 1.
 template <typename T>
 struct EntryRow {
   const T* x;
@@ -27,7 +26,7 @@ struct EntryRow {
   int64_t count;
 };
 
-/// Which entries take part: ordered by class, then by feature.
+// Which entries take part: ordered by class, then by feature.
 struct EntryList {
   std::vector<int32_t> feature;  // local numbers
   std::vector<int64_t> first;    // of every class, and the end
@@ -36,7 +35,7 @@ struct EntryList {
   bool operator==(const EntryList& other) const = default;
 };
 
-/// X by samples and classes on the entries of a list.
+// X by samples and classes on the entries of a list.
 template <typename T>
 class EntryRows {
  public:
@@ -68,7 +67,7 @@ class EntryRows {
     class_ = entry_ = std::vector<int32_t>();
   }
 
-  /// Rows stay valid after the next call.
+  // Rows stay valid after the next call.
   static bool stored() { return true; }
   void prefetch(int64_t i) const {
     prefetch_row(x_.data() + start_[i], index_.data() + start_[i], start_[i + 1] - start_[i]);
@@ -96,7 +95,7 @@ class EntryRows {
     }
   }
 
-  /// visit(class, entry, x) for the entries of one sample.
+  // visit(class, entry, x) for the entries of one sample.
   template <typename Visit>
   void each(const SampleRow<T>& row, Visit visit) const {
     for (int64_t e = 0; e < row.count; ++e) {
@@ -115,14 +114,14 @@ class EntryRows {
   std::vector<int32_t> class_, entry_;
 };
 
-/// V, W and the centre on the entries; see features.hpp for what they are.
+// V, W and the centre on the entries; see features.hpp for what they are.
 class SdcaEntries {
  public:
   const EntryList& list() const { return list_; }
   bool empty() const { return list_.first.empty(); }
   void clear() { list_ = {}; }
 
-  /// gain, anchor, level are of the m features; V (m x outputs) as at Ỹ = 0; center m x outputs.
+  // gain, anchor, level are of the m features; V (m x outputs) as at Ỹ = 0; center m x outputs.
   void take(EntryList list, const double* gain, const double* anchor, const double* level,
             const double* V, const double* center) {
     list_ = std::move(list);
@@ -138,12 +137,12 @@ class SdcaEntries {
     });
   }
 
-  /// W at the present V.
+  // W at the present V.
   void refresh() {
     for (int64_t e = 0; e < std::ssize(V_); ++e) set(e);
   }
 
-  /// s += W(V)ᵀ x. Returns the largest Σ γ_j x_j² of a class over its entries that are not zero.
+  // s += W(V)ᵀ x. Returns the largest Σ γ_j x_j² of a class over its entries that are not zero.
   template <typename T>
   double gather(const EntryRow<T>& row, double* s) const {
     const State* state = state_.data();
@@ -176,7 +175,7 @@ class SdcaEntries {
     return most;
   }
 
-  /// V_k −= x Δ_c for the listed outputs k = moved[c].
+  // V_k −= x Δ_c for the listed outputs k = moved[c].
   template <typename T>
   void scatter(const EntryRow<T>& row, const double* delta, const int32_t* moved, int64_t n_moved) {
     for (int64_t c = 0; c < n_moved; ++c) {
@@ -187,7 +186,7 @@ class SdcaEntries {
     }
   }
 
-  /// V −= x yᵀ with all outputs, before `refresh`.
+  // V −= x yᵀ with all outputs, before `refresh`.
   template <typename T>
   void subtract(const EntryRow<T>& row, const double* y) {
     for (int64_t k = 0; k < outputs(); ++k)
@@ -195,7 +194,7 @@ class SdcaEntries {
         V_[row.index[e]] -= static_cast<double>(row.x[e]) * y[k];
   }
 
-  /// The largest Σ γ_j x_j² of a class over all its entries.
+  // The largest Σ γ_j x_j² of a class over all its entries.
   template <typename T>
   double curvature(const EntryRow<T>& row) const {
     double most = 0.0;
@@ -210,7 +209,7 @@ class SdcaEntries {
     return most;
   }
 
-  /// s += Cᵀ x.
+  // s += Cᵀ x.
   template <typename T>
   void add_center(const EntryRow<T>& row, double* s) const {
     for (int64_t k = 0; k < outputs(); ++k)
@@ -218,7 +217,7 @@ class SdcaEntries {
         s[k] += static_cast<double>(row.x[e]) * center_[row.index[e]];
   }
 
-  /// ½ Σ a (W − C)².
+  // ½ Σ a (W − C)².
   double moved() const {
     double sum = 0.0;
     for (std::size_t e = 0; e < V_.size(); ++e) {
@@ -228,7 +227,7 @@ class SdcaEntries {
     return sum;
   }
 
-  /// The centre becomes the present W, also in `center` (m x outputs). Returns ⟨a(W − C), W⟩.
+  // The centre becomes the present W, also in `center` (m x outputs). Returns ⟨a(W − C), W⟩.
   double advance(double* center) {
     double change = 0.0;
     each([&](int64_t e, int64_t a, int64_t k, int64_t outputs) {

@@ -34,8 +34,8 @@ class SdcaFace {
 
   bool suits() const { return sdca_differentiable(features_.map()) && !features_.by_entries(); }
 
-  /// One step from Y (n x K) and b, which belong to the state of the features; all three move, or
-  /// none where no step raises D. Returns how many products with D'' it took.
+  // One step from Y (n x K) and b, which belong to the state of the features; all three move, or
+  // none where no step raises D. Returns how many products with D'' it took.
   template <typename T, typename Poll>
   int64_t newton_step(SampleRows<T>& rows, MmapVector<double>& dual, std::vector<double>& intercept,
                       double sigma_b, Poll poll) {
@@ -52,13 +52,13 @@ class SdcaFace {
   int64_t newton_step(EntryRows<T>&, MmapVector<double>&, std::vector<double>&, double, Poll) {
     return 0;
   }
-  /// The geometric mean of the damping since the last call.
+  // The geometric mean of the damping since the last call.
   double take_mean_damping() {
     const double mean = steps_ > 0 ? std::exp(log_damping_ / steps_) : damping_;
     steps_ = 0, log_damping_ = 0.0;
     return mean;
   }
-  /// Give up the arrays.
+  // Give up the arrays.
   void release() {
     for (auto* list : {&alive_, &place_, &sample_, &class_, &index_}) *list = MmapVector<int32_t>();
     for (auto* list :
@@ -70,7 +70,7 @@ class SdcaFace {
  private:
   using Settings = SdcaSettings;
 
-  /// Samples with several classes, their gradients, their entries among the features in use.
+  // Samples with several classes, their gradients, their entries among the features in use.
   template <typename Rows>
   void collect(Rows& rows, const MmapVector<double>& dual, const std::vector<double>& intercept) {
     alive_.clear();
@@ -91,14 +91,14 @@ class SdcaFace {
     pull_.resize(alive_.size() * static_cast<std::size_t>(outputs_));
   }
 
-  /// Duals of a sample that move on the face: none where one class has all its mass.
+  // Duals of a sample that move on the face: none where one class has all its mass.
   int64_t shares(const MmapVector<double>& dual, int64_t i) const {
     const double* Y = dual.data() + i * K_;
     const int64_t count = std::count_if(Y, Y + K_, [](double y) { return y > 0.0; });
     return count < 2 ? 0 : outputs_ == 1 ? 1 : count;
   }
 
-  /// For just as much as there is: arrays that grow as they are filled would take twice the memory.
+  // For just as much as there is: arrays that grow as they are filled would take twice the memory.
   template <typename Rows>
   void make_room(Rows& rows, const MmapVector<double>& dual) {
     std::size_t samples = 0, duals = 0, entries = 0, longest = 0;
@@ -157,7 +157,7 @@ class SdcaFace {
     row_first_.push_back(std::ssize(index_));
   }
 
-  /// The entries of features in use, numbered among those; valid until the next call.
+  // The entries of features in use, numbered among those; valid until the next call.
   template <typename Row>
   SampleRow<double> pick(const Row& row) {
     int64_t count = 0;
@@ -176,7 +176,7 @@ class SdcaFace {
     return {x_.data() + r, index_.data() + r, row_first_[s + 1] - r};
   }
 
-  /// Directions within a simplex sum to zero.
+  // Directions within a simplex sum to zero.
   void center(MmapVector<double>& values, int64_t s) const {
     if (outputs_ == 1) return;
     double mean = 0.0;
@@ -185,7 +185,7 @@ class SdcaFace {
     for (int64_t e = first_[s]; e < first_[s + 1]; ++e) values[e] -= mean;
   }
 
-  /// image = (δM − D'') search, M being the preconditioner.
+  // image = (δM − D'') search, M being the preconditioner.
   template <typename Rows>
   void apply(Rows& rows) {
     std::fill(pull_.begin(), pull_.end(), 0.0);
@@ -210,7 +210,7 @@ class SdcaFace {
     }
   }
 
-  /// Σ a b, each sample weighted or not.
+  // Σ a b, each sample weighted or not.
   double product(const MmapVector<double>& a, const MmapVector<double>& b, bool weighted) const {
     double sum = 0.0;
     for (int64_t s = 0; s < std::ssize(sample_); ++s) {
@@ -221,7 +221,7 @@ class SdcaFace {
     return sum;
   }
 
-  /// Conjugate gradients for the damped Newton step; returns the products taken.
+  // Conjugate gradients for the damped Newton step; returns the products taken.
   template <typename Rows, typename Poll>
   int64_t solve(Rows& rows, Poll poll) {
     gradient_ = residual_;
@@ -250,7 +250,7 @@ class SdcaFace {
     return Settings::kMostProducts;
   }
 
-  /// Go along the projected step as far as D rises in proportion.
+  // Go along the projected step as far as D rises in proportion.
   template <typename Rows>
   void follow(Rows& rows, MmapVector<double>& dual, std::vector<double>& intercept) {
     const double before = potential(intercept);
@@ -280,8 +280,8 @@ class SdcaFace {
     return sum;
   }
 
-  /// Y = P(base + length · step), whatever it is now. Returns what ⟨Y, r⟩ gains from the base on;
-  /// slope is what the gradient promises of that way.
+  // Y = P(base + length · step), whatever it is now. Returns what ⟨Y, r⟩ gains from the base on;
+  // slope is what the gradient promises of that way.
   template <typename Rows>
   double move(Rows& rows, MmapVector<double>& dual, std::vector<double>& intercept, double length,
               double& slope) {

@@ -20,12 +20,11 @@
 #include <vector>
 
 #include "design/design.hpp"
-#include "design/row_kernels.hpp"
 #include "design/row_reader.hpp"
 #include "penalty/penalty.hpp"
+#include "penalty/prox_map.hpp"
 #include "prox/prox.hpp"
 #include "solvers/sdca/entries.hpp"
-#include "solvers/sdca/prox_map.hpp"
 #include "support/mmap_vector.hpp"
 
 namespace sparsvm {
@@ -33,8 +32,7 @@ namespace sparsvm {
 class SdcaFeatures {
  public:
   explicit SdcaFeatures(const Penalty& penalty)
-      : penalty_(penalty), K_(penalty.outputs), map_(sdca_map(penalty)),
-        absolute_(penalty.grouped() && map_ == SdcaMap::entries) {}
+      : penalty_(penalty.simplified()), K_(penalty.outputs), map_(sdca_map(penalty_)) {}
 
   SdcaMap map() const { return map_; }
   bool linear() const { return map_ == SdcaMap::linear; }
@@ -44,8 +42,8 @@ class SdcaFeatures {
   const MmapVector<double>& center() const { return center_; }
   SdcaRow row(int64_t j) const { return {V_.data() + j * K_, gain_[j], level_[j], size_[j]}; }
 
-  /// Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
-  /// pull of the dual is to be subtracted, and `refresh` called. The linear term is of all d features.
+  // Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
+  // pull of the dual is to be subtracted, and `refresh` called. The linear term is of all d features.
   void take(std::vector<int32_t> features, MmapVector<double> center, const double* tilt,
             double inverse_sigma) {
     features_ = std::move(features);
@@ -54,11 +52,10 @@ class SdcaFeatures {
     gain_.resize(size(m_));
     // Only what shrinks has the others.
     for (auto* list : {&anchor_, &level_, &size_}) list->assign(linear() ? 0 : size(m_), 0.0);
-    const double quad = absolute_ ? 0.0 : penalty_.quad();
-    const double share = map_ == SdcaMap::entries ? (absolute_ ? 1.0 : penalty_.ratio()) : 1.0;
+    const double share = map_ == SdcaMap::entries ? penalty_.absolute : 1.0;
     for (int64_t j = 0; j < m_; ++j) {
       const double omega = penalty_.omega[features_[j]];
-      gain_[j] = 1.0 / (omega * omega * (inverse_sigma + quad));
+      gain_[j] = 1.0 / (omega * omega * (inverse_sigma + penalty_.square));
       if (linear()) continue;
       anchor_[j] = omega * omega * inverse_sigma;
       level_[j] = share * omega;
@@ -79,15 +76,15 @@ class SdcaFeatures {
     if (map_ == SdcaMap::groups) groups_.take(features_, penalty_);
   }
 
-  /// The centre itself. In the linear case the next mean makes another, and until then W is V.
+  // The centre itself. In the linear case the next mean makes another, and until then W is V.
   MmapVector<double> give_center() { return std::exchange(center_, MmapVector<double>()); }
   const MmapVector<double>& present() const { return center_.empty() ? V_ : center_; }
 
-  /// Give V up: until others are taken up only the centre counts. Not in the linear case.
+  // Give V up: until others are taken up only the centre counts. Not in the linear case.
   void drop_state() {
     if (!linear()) V_ = MmapVector<double>();
   }
-  /// Hold no more than the centre of these features (ascending) until others are taken up.
+  // Hold no more than the centre of these features (ascending) until others are taken up.
   void hold(const std::vector<int32_t>& features) {
     center_ = rows_of(features, features_, center_, K_);
     features_ = features;
@@ -96,9 +93,9 @@ class SdcaFeatures {
     entries_.clear();
   }
 
-  /// Whether single entries of a feature can be left out.
+  // Whether single entries of a feature can be left out.
   bool separates() const { return map_ == SdcaMap::entries && K_ > 1; }
-  /// After `take`: of the features taken only these entries take part.
+  // After `take`: of the features taken only these entries take part.
   void take_entries(EntryList list) {
     entries_.take(std::move(list), gain_.data(), anchor_.data(), level_.data(), V_.data(),
                   center_.data());
@@ -106,7 +103,7 @@ class SdcaFeatures {
   bool by_entries() const { return !entries_.empty(); }
   const EntryList& entries() const { return entries_.list(); }
 
-  /// V −= x yᵀ with all outputs, before `refresh`.
+  // V −= x yᵀ with all outputs, before `refresh`.
   template <typename T>
   void subtract(const SampleRow<T>& row, const double* y) {
     for (int64_t e = 0; e < row.count; ++e) {
@@ -121,7 +118,7 @@ class SdcaFeatures {
     entries_.subtract(row, y);
   }
 
-  /// Σ γ_j x_j² over all features of the sample, or the largest of a class over its entries.
+  // Σ γ_j x_j² over all features of the sample, or the largest of a class over its entries.
   template <typename T>
   double curvature(const SampleRow<T>& row) const {
     double sum = 0.0;
@@ -136,7 +133,7 @@ class SdcaFeatures {
     return entries_.curvature(row);
   }
 
-  /// s += Cᵀ x.
+  // s += Cᵀ x.
   template <typename T>
   void add_center(const SampleRow<T>& row, const std::vector<unsigned char>& used,
                   double* s) const {
@@ -154,7 +151,7 @@ class SdcaFeatures {
     entries_.add_center(row, s);
   }
 
-  /// Recompute what updates maintain only up to rounding or as bounds.
+  // Recompute what updates maintain only up to rounding or as bounds.
   void refresh() {
     if (linear()) return;
     if (by_entries()) return entries_.refresh();
@@ -172,7 +169,7 @@ class SdcaFeatures {
     groups_.touch();
   }
 
-  /// Bring the rows of the linear case near.
+  // Bring the rows of the linear case near.
   void fetch(const int32_t* index, int64_t count) const {
     for (int64_t e = 0; e < count; ++e) {
       const double* row = V_.data() + index[e] * K_;
@@ -181,9 +178,9 @@ class SdcaFeatures {
     }
   }
 
-  /// s += W(V)ᵀ x. Returns Σ γ_j x_j² over the features that are not zero (the largest of a class
-  /// over its entries): how s answers to a change of the sample's dual if no feature comes or goes.
-  /// Not found out in the linear case.
+  // s += W(V)ᵀ x. Returns Σ γ_j x_j² over the features that are not zero (the largest of a class
+  // over its entries): how s answers to a change of the sample's dual if no feature comes or goes.
+  // Not found out in the linear case.
   template <typename T>
   double gather(const SampleRow<T>& row, double* s) {
     switch (map_) {
@@ -201,7 +198,7 @@ class SdcaFeatures {
     return entries_.gather(row, s);
   }
 
-  /// V_k −= x Δ_c for the listed outputs k = moved[c]; Δ is not kept.
+  // V_k −= x Δ_c for the listed outputs k = moved[c]; Δ is not kept.
   template <typename T>
   void scatter(const SampleRow<T>& row, double* delta, const int32_t* moved, int64_t n_moved) {
     using kernels::RowSize;
@@ -232,7 +229,7 @@ class SdcaFeatures {
     entries_.scatter(row, delta, moved, n_moved);
   }
 
-  /// ½ Σ_j a_j‖W_j − C_j‖².
+  // ½ Σ_j a_j‖W_j − C_j‖².
   double moved() {
     if (linear()) return 0.0;
     if (by_entries()) return entries_.moved();
@@ -245,7 +242,7 @@ class SdcaFeatures {
     return sum;
   }
 
-  /// The proximal step: the centre becomes the present W. Returns ⟨a(W − C), W⟩.
+  // The proximal step: the centre becomes the present W. Returns ⟨a(W − C), W⟩.
   double advance() {
     if (linear()) return 0.0;
     if (by_entries()) return entries_.advance(center_.data());
@@ -265,7 +262,7 @@ class SdcaFeatures {
     return change;
   }
 
-  /// The mean of the linear case begins anew, or takes the present W in.
+  // The mean of the linear case begins anew, or takes the present W in.
   void forget() { averaged_ = 0; }
   void average() {
     if (!linear()) return;
@@ -274,7 +271,7 @@ class SdcaFeatures {
     for (std::size_t e = 0; e < V_.size(); ++e) center_[e] += share * (V_[e] - center_[e]);
   }
 
-  /// g*(V) of the squared penalty, the only one without levels to shrink at.
+  // g*(V) of the squared penalty, the only one without levels to shrink at.
   double conjugate() const {
     double sum = 0.0;
     for (int64_t j = 0; j < m_; ++j) {
@@ -285,11 +282,8 @@ class SdcaFeatures {
     return sum;
   }
 
-  /// g at the centre.
-  double penalty() const {
-    if (absolute_) return absolute_sum(penalty_, features_, center_.data());
-    return penalty_sum(penalty_, features_, center_.data());
-  }
+  // g at the centre.
+  double penalty() const { return penalty_sum(penalty_, features_, center_.data()); }
 
  private:
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
@@ -302,7 +296,7 @@ class SdcaFeatures {
     return most;
   }
 
-  /// Lists the rows that do not vanish, with their factors, for the kernels.
+  // Lists the rows that do not vanish, with their factors, for the kernels.
   void list(int64_t j, double weight, int64_t& listed) {
     rows_[listed] = static_cast<int32_t>(j);
     SPARSVM_PREFETCH(V_.data() + j * K_);
@@ -355,7 +349,7 @@ class SdcaFeatures {
 
   template <typename T>
   double gather_rows(const T* x, const int32_t* index, int64_t count, double* s) {
-    const double share = map_ == SdcaMap::rows_sparse ? penalty_.l1_ratio : 1.0;
+    const double share = map_ == SdcaMap::rows_sparse ? penalty_.absolute : 1.0;
     double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
@@ -384,7 +378,7 @@ class SdcaFeatures {
     return curvature;
   }
 
-  /// W_j at the present V; valid until the next call.
+  // W_j at the present V; valid until the next call.
   const double* weights_of(int64_t j) {
     if (map_ == SdcaMap::groups) {
       groups_.evaluate(j, state());
@@ -395,15 +389,14 @@ class SdcaFeatures {
     return row_.data();
   }
 
-  /// V_j shrunk at its level, without the gain.
+  // V_j shrunk at its level, without the gain.
   void shrink_row(int64_t j, double* out) {
-    sdca_shrink(map_, penalty_.l1_ratio, V_.data() + j * K_, K_, level_[j], out, scratch_);
+    sdca_shrink(map_, penalty_.absolute, V_.data() + j * K_, K_, level_[j], out, scratch_);
   }
 
   Penalty penalty_;
   int64_t K_, m_ = 0;
   SdcaMap map_;
-  bool absolute_;         // groups of one entry
   bool uniform_ = false;  // all gains are the same
   int64_t averaged_ = 0;  // steps in the mean of the linear case
   std::vector<int32_t> features_;

@@ -15,7 +15,7 @@
 
 #include "penalty/penalty_layout.hpp"
 #include "problem/hinge_problem.hpp"
-#include "prox/row_norms.hpp"
+#include "prox/rows.hpp"
 #include "solvers/sdca/features.hpp"
 #include "solvers/sdca/samples.hpp"
 #include "solvers/sdca/settings.hpp"
@@ -23,33 +23,25 @@
 
 namespace sparsvm {
 
-/// What the dual says about every group of the penalty; single features where it has none.
+// What the dual says about every group of the penalty; single features where it has none.
 class SdcaPrices {
  public:
   explicit SdcaPrices(const HingeProblem& problem)
       : problem_(problem), d_(problem.design->d()), outputs_(problem.outputs()),
-        shape_(PenaltyLayout::make_shape(problem.penalty.kind, problem.penalty.l1_ratio)),
-        joint_(problem.penalty.grouped() && !problem.penalty.per_class && outputs_ > 1) {
-    const Penalty& penalty = problem.penalty;
-    if (penalty.grouped()) {
-      std::vector<unsigned char> seen(static_cast<std::size_t>(penalty.n_groups), 0);
-      for (int64_t j = 0; j < d_; ++j) single_ = !seen[group_of(j)]++ && single_;
-    }
-    if (!single_) {
-      layout_.emplace(penalty.kind, penalty.l1_ratio, penalty.groups, penalty.n_groups,
-                      penalty.per_class, penalty.omega, d_, outputs_);
-    }
+        shape_(problem.penalty.shape()), joint_(problem.penalty.joint()),
+        single_(problem.penalty.single_features()) {
+    if (!single_) layout_.emplace(problem.penalty);
     values_.resize(static_cast<std::size_t>(single_ ? outputs_ : layout_->largest_block()));
   }
 
-  /// A penalty whose dual says which features are zero.
-  bool selects() const { return problem_.penalty.grouped() || problem_.penalty.ratio() > 0.0; }
+  // A penalty whose dual says which features are zero.
+  bool selects() const { return problem_.penalty.selects(); }
   int64_t group_of(int64_t j) const {
     return problem_.penalty.grouped() ? problem_.penalty.groups[j] : j;
   }
   int64_t groups() const { return problem_.penalty.grouped() ? problem_.penalty.n_groups : d_; }
 
-  /// Find the prices from the pull T − XᵀỸ of all features, Ỹ being n x outputs.
+  // Find the prices from the pull T − XᵀỸ of all features, Ỹ being n x outputs.
   void find(const double* signed_dual) {
     norms_.assign(selects() ? static_cast<std::size_t>(groups()) : 0, 0.0);
     largest_ = squares_ = conjugate_ = 0.0;
@@ -69,9 +61,9 @@ class SdcaPrices {
     if (!only_block()) pull_ = MmapVector<double>();
   }
 
-  /// The dual norm of every group over its bound; empty where the penalty selects nothing.
+  // The dual norm of every group over its bound; empty where the penalty selects nothing.
   const MmapVector<double>& norms() const { return norms_; }
-  /// T − XᵀỸ of the listed features, m x outputs.
+  // T − XᵀỸ of the listed features, m x outputs.
   void pull_of(const std::vector<int32_t>& features, const double* signed_dual,
                MmapVector<double>& out) const {
     out.resize(features.size() * static_cast<std::size_t>(outputs_));
@@ -91,15 +83,15 @@ class SdcaPrices {
     }
   }
   double largest() const { return largest_; }
-  /// Σ (pull/ω)².
+  // Σ (pull/ω)².
   double squares() const { return squares_; }
-  /// g*(pull) of the penalties with a squared part.
+  // g*(pull) of the penalties with a squared part.
   double conjugate() const { return conjugate_; }
 
  private:
   bool only_block() const { return single_ && d_ * outputs_ <= SdcaSettings::kBlockEntries; }
 
-  /// From XᵀỸ to T − XᵀỸ.
+  // From XᵀỸ to T − XᵀỸ.
   void turn_around(int64_t first, int64_t last) {
     const int64_t entries = (last - first) * outputs_;
     double* pull = pull_.data();
@@ -112,7 +104,7 @@ class SdcaPrices {
   }
 
   void add_squares(int64_t first, int64_t last) {
-    const double ratio = problem_.penalty.ratio(), quad = problem_.penalty.quad();
+    const double ratio = problem_.penalty.absolute, quad = problem_.penalty.square;
     if (quad == 0.0) return;
     double excess = 0.0;
     for (int64_t j = first; j < last; ++j) {
@@ -126,9 +118,9 @@ class SdcaPrices {
     conjugate_ += excess / (2.0 * quad);
   }
 
-  /// The dual norms of the groups: single features from first on, or all groups.
+  // The dual norms of the groups: single features from first on, or all groups.
   void measure(int64_t first, int64_t last) {
-    if (single_ && joint_ && shape_.kind == BlockKind::euclidean) {
+    if (single_ && joint_ && shape_.euclidean()) {
       row_squares_.resize(static_cast<std::size_t>(last - first));
       sum_row_squares(pull_.data(), last - first, outputs_, row_squares_.data());
       for (int64_t j = first; j < last; ++j) {
@@ -164,14 +156,14 @@ class SdcaPrices {
   int64_t d_, outputs_;
   BlockShape shape_;
   bool joint_;                           // the outputs of a group have one norm
-  bool single_ = true;                   // every group is one feature,
+  bool single_;                          // every group is one feature,
   std::optional<PenaltyLayout> layout_;  // otherwise what belongs to which
   MmapVector<double> pull_, norms_, values_;
   std::vector<double> row_squares_;
   double largest_ = 0.0, squares_ = 0.0, conjugate_ = 0.0;
 };
 
-/// Choices by the prices of the present dual.
+// Choices by the prices of the present dual.
 class SdcaWorkingSet {
  public:
   SdcaWorkingSet(const HingeProblem& problem, const SdcaFeatures& features,
@@ -179,7 +171,7 @@ class SdcaWorkingSet {
       : problem_(problem), features_(features), prices_(prices), n_(problem.design->n()),
         d_(problem.design->d()), outputs_(problem.outputs()) {}
 
-  /// Used ∪ tight ∪ the best of the rest: at least 200, n/20 and as many as are used.
+  // Used ∪ tight ∪ the best of the rest: at least 200, n/20 and as many as are used.
   std::vector<int32_t> features(const std::vector<int32_t>& used) const {
     std::vector<int32_t> out;
     if (!prices_.selects()) {
@@ -215,8 +207,8 @@ class SdcaWorkingSet {
     return out;
   }
 
-  /// Of the listed features with centre C and pull T − XᵀỸ the entries that are used or tight (`needed`, numbered
-  /// among all) and the best of the rest; nothing where that would not save two thirds of them.
+  // Of the listed features with centre C and pull T − XᵀỸ the entries that are used or tight (`needed`, numbered
+  // among all) and the best of the rest; nothing where that would not save two thirds of them.
   EntryList entries(const std::vector<int32_t>& features, const MmapVector<double>& center,
                     const MmapVector<double>& pull, std::vector<int64_t>& needed) const {
     std::vector<std::pair<double, int32_t>> rest;
@@ -226,7 +218,7 @@ class SdcaWorkingSet {
     for (int64_t e = 0; e < std::ssize(pull); ++e) {
       const double price = std::abs(pull[e]) / problem_.penalty.omega[features[e / outputs_]];
       used += center[e] != 0.0;
-      take[e] = center[e] != 0.0 || price >= SdcaSettings::kTightFrom * problem_.penalty.ratio();
+      take[e] = center[e] != 0.0 || price >= SdcaSettings::kTightFrom * problem_.penalty.absolute;
       if (!take[e]) {
         rest.emplace_back(-price, static_cast<int32_t>(e));
       } else {
@@ -241,8 +233,8 @@ class SdcaWorkingSet {
     return listed(take);
   }
 
-  /// Whether the present entries include the needed ones and are not far more than `wanted`: reading
-  /// the data for others takes as long as ten sweeps.
+  // Whether the present entries include the needed ones and are not far more than `wanted`: reading
+  // the data for others takes as long as ten sweeps.
   bool covers(const std::vector<int64_t>& needed, int64_t wanted) const {
     const EntryList& list = features_.entries();
     if (!features_.by_entries() || list.size() > 2 * wanted) return false;
@@ -254,7 +246,7 @@ class SdcaWorkingSet {
   }
 
  private:
-  /// Flags of m x outputs entries as a list by outputs.
+  // Flags of m x outputs entries as a list by outputs.
   EntryList listed(const std::vector<unsigned char>& take) const {
     EntryList list;
     list.first.assign(1, 0);
@@ -272,7 +264,7 @@ class SdcaWorkingSet {
   int64_t n_, d_, outputs_;
 };
 
-/// What making the present dual feasible costs.
+// What making the present dual feasible costs.
 class SdcaCosts {
  public:
   SdcaCosts(const HingeProblem& problem, const SdcaFeatures& features, const SdcaSamples& samples,
@@ -281,23 +273,23 @@ class SdcaCosts {
         n_(problem.design->n()), d_(problem.design->d()), K_(problem.classes),
         outputs_(problem.outputs()) {}
 
-  /// Σ_k Y_ik r_ik of every sample, to be written before the rest is asked for.
+  // Σ_k Y_ik r_ik of every sample, to be written before the rest is asked for.
   MmapVector<double>& gain() {
     gain_.resize(static_cast<std::size_t>(n_));
     return gain_;
   }
-  /// Sweeps need the memory more.
+  // Sweeps need the memory more.
   void release() { gain_ = excess_ = MmapVector<double>(); }
   const MmapVector<double>& excess() const { return excess_; }
 
-  /// By how much the dual norm of each feature exceeds 1.
+  // By how much the dual norm of each feature exceeds 1.
   void find_excess() {
     excess_.resize(static_cast<std::size_t>(d_));
     for (int64_t j = 0; j < d_; ++j)
       excess_[j] = std::max(prices_.norms()[prices_.group_of(j)] - 1.0, 0.0);
   }
 
-  /// The same within the working set; `pull_of` gives T − XᵀỸ of listed features.
+  // The same within the working set; `pull_of` gives T − XᵀỸ of listed features.
   template <typename PullOf>
   MmapVector<double> excess_inside(PullOf pull_of) const {
     MmapVector<double> inside(excess_.size(), 0.0);
@@ -319,8 +311,8 @@ class SdcaCosts {
     return inside;
   }
 
-  /// What the dual loses when every sample is scaled by the worst of its features, as certificates
-  /// do it: of sparse samples a rare feature concerns few.
+  // What the dual loses when every sample is scaled by the worst of its features, as certificates
+  // do it: of sparse samples a rare feature concerns few.
   double scaled_away(const MmapVector<double>& excess) const {
     std::vector<double> beyond(static_cast<std::size_t>(n_));
     problem_.design->largest_weights(excess.data(), beyond.data());
@@ -329,8 +321,8 @@ class SdcaCosts {
     return lost;
   }
 
-  /// The largest relative difference between the dual variables that point to a class and those of
-  /// its own samples: balancing the two scales the dual down by about as much.
+  // The largest relative difference between the dual variables that point to a class and those of
+  // its own samples: balancing the two scales the dual down by about as much.
   double imbalance() const {
     std::vector<double> into(static_cast<std::size_t>(K_), 0.0), out(into);
     double total = 0.0, worst = 0.0;
@@ -350,10 +342,10 @@ class SdcaCosts {
     return worst;
   }
 
-  /// How much the dual norm may answer to a relative change of the dual variables of one class. The parts of
-  /// G that classes contribute cancel where a feature has a mean; balancing disturbs that.
+  // How much the dual norm may answer to a relative change of the dual variables of one class. The parts of
+  // G that classes contribute cancel where a feature has a mean; balancing disturbs that.
   double leverage() const {
-    if (problem_.penalty.quad() != 0.0) return 1.0;
+    if (problem_.penalty.square != 0.0) return 1.0;
     MmapVector<double> moved(static_cast<std::size_t>(n_)), G(static_cast<std::size_t>(d_));
     for (int64_t i = 0; i < n_; ++i)
       moved[i] = problem_.lambda[i] - samples_.dual()[i * K_ + problem_.y[i]];

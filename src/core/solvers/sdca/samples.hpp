@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "design/packed_entries.hpp"
 #include "design/row_reader.hpp"
 #include "problem/hinge_problem.hpp"
 #include "solvers/sdca/face.hpp"
@@ -19,7 +18,7 @@
 
 namespace sparsvm {
 
-/// The duals and what one sweep over the samples does to them and to the features.
+// The duals and what one sweep over the samples does to them and to the features.
 class SdcaSamples {
  public:
   SdcaSamples(const HingeProblem& problem, SdcaFeatures& features, const SdcaOptions& options)
@@ -36,7 +35,7 @@ class SdcaSamples {
 
   MmapVector<double>& dual() { return dual_; }
   const MmapVector<double>& dual() const { return dual_; }
-  /// The dual itself; here it stays packed until it is restored.
+  // The dual itself; here it stays packed until it is restored.
   MmapVector<double> give_dual() {
     packed_ = PackedEntries(dual_.data(), dual_.size());
     return std::exchange(dual_, MmapVector<double>());
@@ -52,13 +51,13 @@ class SdcaSamples {
     averaged_ = 0;
     mean_dual_ = MmapVector<double>();
   }
-  /// The mean of the duals that makes the mean of the linear case's W; empty for dense data, and
-  /// where no sweep has been taken.
+  // The mean of the duals that makes the mean of the linear case's W; empty for dense data, and
+  // where no sweep has been taken.
   MmapVector<double> give_mean_dual() { return std::exchange(mean_dual_, MmapVector<double>()); }
   void set_anchor(const std::vector<double>& intercept) { anchor_ = mean_ = intercept; }
   int64_t visits() const { return visits_; }
 
-  /// Read the features anew; `compress` says how dense data are read.
+  // Read the features anew; `compress` says how dense data are read.
   void take_features(bool compress) {
     const bool doubles = problem_.design->sparse() ? !problem_.design->single_precision()
                          : compress                ? !problem_.design->single_precision()
@@ -87,7 +86,7 @@ class SdcaSamples {
   }
   bool reading() const { return doubles_ || singles_ || double_entries_ || single_entries_; }
 
-  /// After a change of the gains or of the features: curvatures, and the pull on the intercept.
+  // After a change of the gains or of the features: curvatures, and the pull on the intercept.
   void prepare(double sigma_b) {
     sigma_b_ = problem_.intercept ? sigma_b : 0.0;
     std::vector<double> sums(size(outputs_), 0.0);
@@ -98,13 +97,13 @@ class SdcaSamples {
     });
   }
 
-  /// Ỹ = 0: all mass on the true classes.
+  // Ỹ = 0: all mass on the true classes.
   void zero_dual() {
     std::fill(dual_.begin(), dual_.end(), 0.0);
     for (int64_t i = 0; i < n_; ++i) dual_[i * K_ + problem_.y[i]] = problem_.lambda[i];
   }
 
-  /// Σ_i Ỹ_i.
+  // Σ_i Ỹ_i.
   void column_sums(std::vector<double>& sums) const {
     std::fill(sums.begin(), sums.end(), 0.0);
     for (int64_t i = 0; i < n_; ++i) {
@@ -117,7 +116,7 @@ class SdcaSamples {
     }
   }
 
-  /// use(Ỹ), n x outputs: in the place of the dual where that has as many entries.
+  // use(Ỹ), n x outputs: in the place of the dual where that has as many entries.
   template <typename Use>
   void with_signed_dual(Use use) {
     if (outputs_ == 1) {
@@ -147,7 +146,7 @@ class SdcaSamples {
     to[problem_.y[i]] = -sum;
   }
 
-  /// Subtract the pull XᵀỸ from features just taken.
+  // Subtract the pull XᵀỸ from features just taken.
   void pull_features() {
     std::vector<double> y(size(outputs_));
     with_rows([&](auto& rows) {
@@ -159,21 +158,21 @@ class SdcaSamples {
     });
   }
 
-  /// Ỹ_i1 of two classes.
+  // Ỹ_i1 of two classes.
   double signed_one(int64_t i) const {
     return problem_.y[i] == 1 ? -dual_[2 * i] : dual_[2 * i + 1];
   }
 
-  /// Take shorter steps: features that come in while a sample moves make it overshoot.
+  // Take shorter steps: features that come in while a sample moves make it overshoot.
   void be_careful() { caution_ = std::min(1.0, Settings::kMoreCaution * caution_); }
 
-  /// Let a sample be visited again.
+  // Let a sample be visited again.
   void bring_back(int64_t i) {
     next_visit_[i] = 0;
     unmoved_[i] = 0;
   }
 
-  /// From now on visit the samples in another order.
+  // From now on visit the samples in another order.
   void shuffle() {
     for (std::size_t i = order_.size(); i > 1; --i) {
       state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
@@ -181,8 +180,8 @@ class SdcaSamples {
     }
   }
 
-  /// Returns Σ λ_i max(s + r) − ⟨Y_i, s + r⟩ over the visited samples, each just before its
-  /// update: an estimate of the gap of the proximal step's own problem.
+  // Returns Σ λ_i max(s + r) − ⟨Y_i, s + r⟩ over the visited samples, each just before its
+  // update: an estimate of the gap of the proximal step's own problem.
   template <typename Poll>
   double sweep(Poll poll) {
     slack_ = 0.0;
@@ -208,7 +207,7 @@ class SdcaSamples {
     return slack_;
   }
 
-  /// A Newton step on the present face; returns its products with the second derivative.
+  // A Newton step on the present face; returns its products with the second derivative.
   template <typename Poll>
   int64_t newton_step(Poll poll) {
     int64_t products = 0;
@@ -219,12 +218,12 @@ class SdcaSamples {
   SdcaFace& face() { return face_; }
   void drop_face() { face_.release(); }
   const SdcaFace& face() const { return face_; }
-  /// Dimension of the face: of every sample the classes beyond the first that have a share.
+  // Dimension of the face: of every sample the classes beyond the first that have a share.
   int64_t free_duals() const {
     return std::count_if(dual_.begin(), dual_.end(), [](double y) { return y > 0.0; }) - n_;
   }
 
-  /// ‖b − c‖²/2σ_b.
+  // ‖b − c‖²/2σ_b.
   double moved() const {
     double sum = 0.0;
     for (int64_t k = 0; k < outputs_; ++k)
@@ -232,7 +231,7 @@ class SdcaSamples {
     return sigma_b_ > 0.0 ? 0.5 * sum / sigma_b_ : 0.0;
   }
 
-  /// The proximal step of the intercept: b' = b, pulled on by the same sums.
+  // The proximal step of the intercept: b' = b, pulled on by the same sums.
   void advance() {
     for (int64_t k = 0; k < outputs_; ++k) {
       const double b = intercept_[k];
@@ -241,7 +240,7 @@ class SdcaSamples {
     }
   }
 
-  /// The intercept that goes with the centre of the features: see SdcaFeatures::average.
+  // The intercept that goes with the centre of the features: see SdcaFeatures::average.
   void average() {
     if (!features_.linear()) averaged_ = 0;
     const double share = 1.0 / static_cast<double>(++averaged_);
@@ -252,7 +251,7 @@ class SdcaSamples {
       mean_dual_[e] += share * (dual_[e] - mean_dual_[e]);
   }
 
-  /// visit(i, scores of the K classes) at the centre of the features and of the intercept.
+  // visit(i, scores of the K classes) at the centre of the features and of the intercept.
   template <typename Visit>
   void center_scores(Visit visit) {
     const MmapVector<double>& center = features_.center();
@@ -287,7 +286,7 @@ class SdcaSamples {
     }
   }
 
-  /// Ask for the memory of a sample, or of the rows that it reads where those are many.
+  // Ask for the memory of a sample, or of the rows that it reads where those are many.
   template <typename Rows>
   void fetch(Rows& rows, int64_t i) {
     if (!features_.linear()) return rows.prefetch(i);
@@ -318,8 +317,8 @@ class SdcaSamples {
     next_visit_[i] = epoch_ + (int64_t{1} << unmoved_[i]) - 1;
   }
 
-  /// With a q-th of the mean slack of this sweep a sample is visited in every q-th sweep, so that
-  /// all visits are worth about as much. Not so where centres move and all slacks rise again.
+  // With a q-th of the mean slack of this sweep a sample is visited in every q-th sweep, so that
+  // all visits are worth about as much. Not so where centres move and all slacks rise again.
   int64_t pause(double own) const {
     // In the first sweep the slacks fall as it goes.
     if (epoch_ == 0) return 0;
@@ -366,7 +365,7 @@ class SdcaSamples {
     return true;
   }
 
-  /// Two classes: the mass t on class 1 moves on a segment.
+  // Two classes: the mass t on class 1 moves on a segment.
   template <typename Row>
   bool move_two(int64_t i, const Row& row, double step) {
     double* Y = dual_.data() + 2 * i;
@@ -385,7 +384,7 @@ class SdcaSamples {
     return true;
   }
 
-  /// Nothing answers to this sample: all its mass goes where the margin is largest.
+  // Nothing answers to this sample: all its mass goes where the margin is largest.
   void settle(int64_t i) {
     int64_t best = problem_.y[i];
     for (int64_t k = 0; k < K_; ++k)
@@ -419,7 +418,7 @@ class SdcaSamples {
   ProxScratch scratch_;
   SdcaFace face_;
   int64_t epoch_ = 0, visits_ = 0, averaged_ = 0;
-  std::uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
+  uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
 };
 
 }  // namespace sparsvm

@@ -236,7 +236,7 @@ void Sdca::set_first_sigma() {
   sigma_ = scaled ? first : margin_;
   sigma_b_ = scaled ? Settings::kInterceptShare * sigma_ * squares : margin_ / lambda;
   if (!norm_penalty())
-    sigma_b_ = std::min(sigma_b_, Settings::kInterceptShare * squares / problem_.penalty.quad());
+    sigma_b_ = std::min(sigma_b_, Settings::kInterceptShare * squares / problem_.penalty.square);
 }
 
 MmapVector<double> Sdca::center_of(const std::vector<int32_t>& list) {

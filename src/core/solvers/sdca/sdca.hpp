@@ -27,7 +27,7 @@
 
 namespace sparsvm {
 
-/// What an evaluation of the whole problem found, divided by alpha.
+// What an evaluation of the whole problem found, divided by alpha.
 struct SdcaValues {
   double objective = INFINITY, dual = -INFINITY;
   double samples = 0.0;    // λ max(S + r) − ⟨Y, S + r⟩: what the sweeps have left
@@ -38,9 +38,9 @@ struct SdcaValues {
   double gap() const { return objective - dual; }
 };
 
-/// Doubles or halves a proximal parameter where sweeps and proximal steps are unequally far from
-/// done. Every change of direction makes the next one harder: the estimates are noisy, and every
-/// change costs some sweeps.
+// Doubles or halves a proximal parameter where sweeps and proximal steps are unequally far from
+// done. Every change of direction makes the next one harder: the estimates are noisy, and every
+// change costs some sweeps.
 class SdcaBalance {
  public:
   double factor(double sweeps, double steps) {
@@ -52,9 +52,9 @@ class SdcaBalance {
     return direction > 0 ? 2.0 : 0.5;
   }
 
-  /// With Newton steps, whose mean damping tells how far from quadratic a proximal step's dual is:
-  /// a smaller parameter makes it smoother, and where steps are all but undamped, which solves large
-  /// proximal steps as well as small ones, it can be larger.
+  // With Newton steps, whose mean damping tells how far from quadratic a proximal step's dual is:
+  // a smaller parameter makes it smoother, and where steps are all but undamped, which solves large
+  // proximal steps as well as small ones, it can be larger.
   static double newton_factor(double damping, double sweeps, double steps) {
     if (damping > 0.1) return sweeps > 0.25 * steps ? 0.5 : 1.0;
     if (damping > 3e-3 || !(steps > 2.0 * sweeps)) return 1.0;
@@ -70,11 +70,11 @@ class Sdca {
  public:
   Sdca(const HingeProblem& problem, const SdcaOptions& options);
 
-  /// W (d x outputs, or null for 0), b and Y (n x K, divided by alpha). Without Y a spread over the
-  /// classes; with l2 all mass on the true ones, whose W is 0: spread masses take long to gather.
+  // W (d x outputs, or null for 0), b and Y (n x K, divided by alpha). Without Y a spread over the
+  // classes; with l2 all mass on the true ones, whose W is 0: spread masses take long to gather.
   void start(const double* W, const double* b, const double* Y);
 
-  /// Proximal steps until the estimated gap is at most target · |objective|, or enough sweeps.
+  // Proximal steps until the estimated gap is at most target · |objective|, or enough sweeps.
   bool run(double target, int64_t sweeps, Monitor& monitor);
 
   int64_t sweeps() const { return sweeps_; }
@@ -83,63 +83,63 @@ class Sdca {
   double sigma_b() const { return sigma_b_; }
   int64_t inner() const { return inner_; }
   int64_t working_set() const { return at_work_; }
-  /// Single entries that take part; all of the working set's features where there are none.
+  // Single entries that take part; all of the working set's features where there are none.
   int64_t entries() const { return entries_at_work_; }
   const SdcaValues& values() const { return values_; }
   const MmapVector<double>& dual();
   MmapVector<double> give_dual();
   const std::vector<double>& intercept() const { return intercept_; }
-  /// The features that may be in use, and their rows of W, outputs each.
+  // The features that may be in use, and their rows of W, outputs each.
   const std::vector<int32_t>& used() const;
   MmapVector<double> used_weights() const;
-  /// The same, not held here any more where all features are in use.
+  // The same, not held here any more where all features are in use.
   MmapVector<double> give_weights();
   MmapVector<double> give_mean_dual() { return samples_.give_mean_dual(); }
 
  private:
   using Settings = SdcaSettings;
 
-  /// One proximal step: a Newton step where it pays, then so many sweeps, or fewer once its own problem is solved well enough.
+  // One proximal step: a Newton step where it pays, then so many sweeps, or fewer once its own problem is solved well enough.
   void step(int64_t inner, Monitor& monitor);
 
-  /// Whether sweeps alone would take long to the target, and Newton steps can help: the face should
-  /// be near, with more free duals than coefficients they would mostly be damped, and for less than
-  /// a digit they are not worth the memory.
+  // Whether sweeps alone would take long to the target, and Newton steps can help: the face should
+  // be near, with more free duals than coefficients they would mostly be damped, and for less than
+  // a digit they are not worth the memory.
   bool slow(double target) const;
 
-  /// Sweeps to the next evaluation: the usual pause, or less where the gap should be there earlier.
+  // Sweeps to the next evaluation: the usual pause, or less where the gap should be there earlier.
   int64_t until_evaluation(double target) const;
 
-  /// Give up what rebuilding makes anew, while others need memory; reading dense data takes too long.
+  // Give up what rebuilding makes anew, while others need memory; reading dense data takes too long.
   void release();
 
-  bool norm_penalty() const { return problem_.penalty.quad() == 0.0; }
+  bool norm_penalty() const { return problem_.penalty.square == 0.0; }
   double omega(int64_t j) const { return problem_.penalty.omega[j]; }
 
-  /// Dense data of which at most half is not zero are read compressed.
+  // Dense data of which at most half is not zero are read compressed.
   void choose_reading();
 
-  /// Ỹ = λ_i(π_k − [k = y_i])ε with the class shares π and the largest feasible or best ε.
+  // Ỹ = λ_i(π_k − [k = y_i])ε with the class shares π and the largest feasible or best ε.
   void spread_dual();
 
-  /// The mean of the samples' largest margins, as a power of 1024: σ adapts to anything nearer. 1
-  /// where there are none.
+  // The mean of the samples' largest margins, as a power of 1024: σ adapts to anything nearer. 1
+  // where there are none.
   double typical_margin() const;
 
   double margin_value() const;
 
   void price();
 
-  /// T − XᵀỸ of the listed features, m x outputs.
+  // T − XᵀỸ of the listed features, m x outputs.
   MmapVector<double> pull_of(const std::vector<int32_t>& features);
 
-  /// The first σ: single updates move a dual by its mass per unit of score. Too small a σ is soon
-  /// doubled; from too large a one the first hundred sweeps come to nothing. Weights are of the
-  /// size of the margins, and so is σ.
+  // The first σ: single updates move a dual by its mass per unit of score. Too small a σ is soon
+  // doubled; from too large a one the first hundred sweeps come to nothing. Weights are of the
+  // size of the margins, and so is σ.
   void set_first_sigma();
 
-  /// Whether the state of the features is what the dual makes it, but for rounding: where all take
-  /// part for good and no proximal term holds them, nothing has to be made anew after every evaluation.
+  // Whether the state of the features is what the dual makes it, but for rounding: where all take
+  // part for good and no proximal term holds them, nothing has to be made anew after every evaluation.
   bool current() const {
     return features_.linear() && features_.count() == d_ &&
            evaluations_ % Settings::kRebuildEvery != 0;
@@ -149,12 +149,12 @@ class Sdca {
 
   void rebuild();
 
-  /// Evaluate the centre and the dual on the whole problem.
+  // Evaluate the centre and the dual on the whole problem.
   void evaluate();
 
   void store_center();
 
-  /// Sweeps lag when σ is large, proximal steps when it is small: even the two out.
+  // Sweeps lag when σ is large, proximal steps when it is small: even the two out.
   void adapt();
 
   HingeProblem problem_;

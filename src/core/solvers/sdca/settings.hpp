@@ -8,8 +8,6 @@
 
 namespace sparsvm {
 
-using std::int64_t;
-
 struct SdcaOptions {
   double relaxation = 1.7;  // ρ: up to 2 every update still ascends
   int sweeps = 2;           // per proximal step

@@ -1,7 +1,9 @@
-#include "prox/simplex.hpp"
+#include "prox/rows.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
+#include "linalg/row_tiles.hpp"
 #include "prox/prox.hpp"
 #include "support/simd.hpp"
 
@@ -9,12 +11,12 @@ namespace sparsvm {
 
 namespace {
 
-/// theta with Σ_k (z_k − theta)₊ = mass for any number of entries z_k, which are `stride` apart and
-/// stay as they are, of 4·vectors rows. At first theta must hold values that are not larger.
-///
-/// Entries below those are out; the root of those that are left, (Σz − mass)/count, puts more of
-/// them out, until it does not: after as many rounds as there are entries, mostly after three.
-/// What a row gets does not depend on its neighbours, for a root that puts none out stays the same.
+// theta with Σ_k (z_k − theta)₊ = mass for any number of entries z_k, which are `stride` apart and
+// stay as they are, of 4·vectors rows. At first theta must hold values that are not larger.
+//
+// Entries below those are out; the root of those that are left, (Σz − mass)/count, puts more of
+// them out, until it does not: after as many rounds as there are entries, mostly after three.
+// What a row gets does not depend on its neighbours, for a root that puts none out stays the same.
 template <int vectors>
 SPARSVM_INLINE void simplex_roots(const double* z, int64_t stride, int64_t entries,
                                   const double* mass, double* theta) {
@@ -86,6 +88,53 @@ void project_simplex_rows(const double* Y, const double* mass, int64_t n, int64_
     }
   }
   for (; i < n; ++i) project_simplex(Y + i * entries, entries, mass[i], out + i * entries, work);
+}
+
+namespace {
+
+// The sums of rows that fill no vector, four of them side by side.
+template <int K>
+SPARSVM_INLINE void sum_short_rows(const double* V, int64_t count, double* sums) {
+  for (int64_t j = 0; j < count; j += 4) {
+    const int rows = count - j < 4 ? static_cast<int>(count - j) : 4;
+    double lanes[K][4] = {}, four[4];
+    for (int l = 0; l < rows; ++l) {
+      for (int k = 0; k < K; ++k) lanes[k][l] = V[(j + l) * K + k];
+    }
+    Simd sum = {};
+    repeat<K>([&](auto k) SPARSVM_INLINE_LAMBDA {
+      const Simd v = SPARSVM_LOAD(lanes[k]);
+      sum += v * v;
+    });
+    SPARSVM_STORE(four, sum);
+    for (int l = 0; l < rows; ++l) sums[j + l] = four[l];
+  }
+}
+
+}  // namespace
+
+SPARSVM_DISPATCH void sum_row_squares(const double* V, int64_t count, int64_t K, double* sums) {
+  if (K == 0) {
+    std::fill_n(sums, count, 0.0);
+    return;
+  }
+  if (K == 1) return sum_short_rows<1>(V, count, sums);
+  if (K == 2) return sum_short_rows<2>(V, count, sums);
+  if (K == 3) return sum_short_rows<3>(V, count, sums);
+  with_tiles<2>(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
+    for (int64_t j = 0; j < count; ++j) {
+      Simd sum = {};
+      tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
+        constexpr int P = std::decay_t<decltype(tile)>::vectors;
+        Simd v[P], part;
+        tile.load(V + j * K, v);
+        repeat<P>([&](auto p) SPARSVM_INLINE_LAMBDA { v[p] = v[p] * v[p]; });
+        tile.total(v, part);
+        sum += part;
+      });
+      sums[j] = sum_of(sum);
+    }
+  });
 }
 
 }  // namespace sparsvm

@@ -1,4 +1,4 @@
-// W(V) of features.hpp: the shapes it takes with the different penalties, its derivative where rows
+// W(V) of sdca/features.hpp, a prox map: the shapes it takes with the different penalties, its derivative where rows
 // are easily differentiated, and its values where the penalty joins several features.
 #pragma once
 
@@ -17,23 +17,20 @@ inline bool all_zero_row(const double* row, int64_t K) {
   return std::all_of(row, row + K, [](double v) { return v == 0.0; });
 }
 
-/// How W(V) separates: by entries, which may be scaled only, by rows of one feature and all outputs,
-/// or by wider groups.
+// How W(V) separates: by entries, which may be scaled only, by rows of one feature and all outputs,
+// or by wider groups.
 enum class SdcaMap { linear, entries, rows_l2, rows_sparse, rows_linf, groups };
 
-/// Groups of one entry are entries: every norm is the absolute value.
+// Of a simplified penalty.
 inline SdcaMap sdca_map(const Penalty& penalty) {
-  if (!penalty.grouped()) return penalty.ratio() == 0.0 ? SdcaMap::linear : SdcaMap::entries;
-  std::vector<int32_t> count(static_cast<std::size_t>(penalty.n_groups), 0);
-  for (int64_t j = 0; j < penalty.d; ++j)
-    if (++count[penalty.groups[j]] > 1) return SdcaMap::groups;
-  if (penalty.per_class || penalty.outputs == 1) return SdcaMap::entries;
-  return penalty.kind == PenaltyKind::group_l2     ? SdcaMap::rows_l2
-         : penalty.kind == PenaltyKind::group_linf ? SdcaMap::rows_linf
-                                                   : SdcaMap::rows_sparse;
+  if (!penalty.grouped()) return penalty.absolute == 0.0 ? SdcaMap::linear : SdcaMap::entries;
+  if (!penalty.joint() || !penalty.single_features()) return SdcaMap::groups;
+  return penalty.maximum()         ? SdcaMap::rows_linf
+         : penalty.absolute == 0.0 ? SdcaMap::rows_l2
+                                   : SdcaMap::rows_sparse;
 }
 
-/// A row v of V shrunk at its level, without the gain; not for groups.
+// A row v of V shrunk at its level, without the gain; not for groups.
 inline void sdca_shrink(SdcaMap map, double ratio, const double* v, int64_t K, double level,
                         double* out, ProxScratch& scratch) {
   switch (map) {
@@ -48,8 +45,8 @@ inline void sdca_shrink(SdcaMap map, double ratio, const double* v, int64_t K, d
   }
 }
 
-/// The rows (outputs each) of the listed features among those of others, zero where there is none;
-/// both lists ascend.
+// The rows (outputs each) of the listed features among those of others, zero where there is none;
+// both lists ascend.
 inline MmapVector<double> rows_of(const std::vector<int32_t>& list,
                                   const std::vector<int32_t>& others,
                                   const MmapVector<double>& rows, int64_t outputs) {
@@ -67,7 +64,7 @@ inline MmapVector<double> rows_of(const std::vector<int32_t>& list,
 
 // ---------------------------------------------------------------- the derivative
 
-/// One feature: its row of V, and what is known about it.
+// One feature: its row of V, and what is known about it.
 struct SdcaRow {
   const double* v;
   double gain, level, size;  // size: the squares of v for rows_l2, the largest |v| for entries
@@ -77,12 +74,12 @@ inline bool sdca_differentiable(SdcaMap map) {
   return map == SdcaMap::rows_l2 || map == SdcaMap::entries;
 }
 
-/// Whether W is not zero there.
+// Whether W is not zero there.
 inline bool sdca_in_use(SdcaMap map, const SdcaRow& row) {
   return row.size > (map == SdcaMap::rows_l2 ? row.level * row.level : row.level);
 }
 
-/// u <- W'(V) u for a feature in use.
+// u <- W'(V) u for a feature in use.
 inline void sdca_slope(SdcaMap map, const SdcaRow& row, int64_t K, double* u) {
   if (map == SdcaMap::entries) {
     for (int64_t k = 0; k < K; ++k) u[k] = std::abs(row.v[k]) > row.level ? row.gain * u[k] : 0.0;
@@ -96,14 +93,14 @@ inline void sdca_slope(SdcaMap map, const SdcaRow& row, int64_t K, double* u) {
   for (int64_t k = 0; k < K; ++k) u[k] = row.gain * ((1.0 - part) * u[k] + along * row.v[k]);
 }
 
-/// The mean of the diagonal of W'(V), or a bound of it.
+// The mean of the diagonal of W'(V), or a bound of it.
 inline double sdca_mean_slope(SdcaMap map, const SdcaRow& row, int64_t K) {
   if (map == SdcaMap::entries) return row.gain;
   const double part = row.level / std::sqrt(row.size);
   return row.gain * (1.0 - part + part / static_cast<double>(K));
 }
 
-/// Φ(V), whose gradient is W.
+// Φ(V), whose gradient is W.
 inline double sdca_potential(SdcaMap map, const SdcaRow& row, int64_t K) {
   if (!sdca_in_use(map, row)) return 0.0;
   double squares = 0.0;
@@ -121,15 +118,15 @@ inline double sdca_potential(SdcaMap map, const SdcaRow& row, int64_t K) {
 
 // ---------------------------------------------------------------- groups of features
 
-/// V (m x outputs) and per feature the gain and the level of shrinking.
+// V (m x outputs) and per feature the gain and the level of shrinking.
 struct SdcaState {
   const double *V, *gain, *level;
 };
 
-/// W(V) group by group, found when it is asked for and kept until a row of the group changes.
+// W(V) group by group, found when it is asked for and kept until a row of the group changes.
 class SdcaGroups {
  public:
-  /// Number the groups among the features.
+  // Number the groups among the features.
   void take(const std::vector<int32_t>& features, const Penalty& penalty) {
     penalty_ = &penalty;
     std::vector<int32_t> number(static_cast<std::size_t>(penalty.n_groups), -1);
@@ -162,11 +159,11 @@ class SdcaGroups {
   }
 
   int64_t of(int64_t j) const { return group_[j]; }
-  /// A row of the feature's group has changed; every row has.
+  // A row of the feature's group has changed; every row has.
   void touch(int64_t j) { stale_[group_[j]] = 1; }
   void touch() { std::fill(stale_.begin(), stale_.end(), static_cast<unsigned char>(1)); }
 
-  /// Bring W up to date: of the group of feature j, of all groups.
+  // Bring W up to date: of the group of feature j, of all groups.
   void evaluate(int64_t j, const SdcaState& state) {
     if (stale_[group_[j]]) evaluate_group(group_[j], state);
   }
@@ -174,12 +171,12 @@ class SdcaGroups {
     for (int64_t g = 0; g + 1 < std::ssize(first_); ++g)
       if (stale_[g]) evaluate_group(g, state);
   }
-  /// Whether anything of the feature's group is not zero, and the feature's weights, as evaluated.
+  // Whether anything of the feature's group is not zero, and the feature's weights, as evaluated.
   bool alive(int64_t j) const { return alive_[group_[j]] != 0; }
   const double* weights(int64_t j) const { return cached_.data() + j * penalty_->outputs; }
 
  private:
-  /// cached = W on one group: unweighted shrinking of V/ω, times gain · ω.
+  // cached = W on one group: unweighted shrinking of V/ω, times gain · ω.
   void evaluate_group(int64_t g, const SdcaState& state) {
     stale_[g] = 0;
     alive_[g] = 0;
@@ -206,13 +203,10 @@ class SdcaGroups {
   }
 
   void shrink(double* u, int64_t n) {
-    switch (penalty_->kind) {
-      case PenaltyKind::group_linf: return prox_group_linf(u, n, 1.0, u, scratch_);
-      case PenaltyKind::sparse_group:
-        for (int64_t k = 0; k < n; ++k) u[k] = soft(u[k], penalty_->l1_ratio);
-        return prox_group_l2(u, n, 1.0 - penalty_->l1_ratio, u);
-      default: return prox_group_l2(u, n, 1.0, u);
-    }
+    if (penalty_->maximum()) return prox_group_linf(u, n, penalty_->norm, u, scratch_);
+    for (int64_t k = 0; k < n && penalty_->absolute > 0.0; ++k)
+      u[k] = soft(u[k], penalty_->absolute);
+    prox_group_l2(u, n, penalty_->norm, u);
   }
 
   const Penalty* penalty_ = nullptr;

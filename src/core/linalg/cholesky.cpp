@@ -1,4 +1,4 @@
-#include "linalg/spd_inverse.hpp"
+#include "linalg/cholesky.hpp"
 
 #include <array>
 

@@ -1,11 +1,14 @@
-// The reference solvers of smooth losses. Python drives each in chunks: it asks for some
-// iterations, certifies the iterate, asks again.
+// The papers' reference solvers. Python drives each in chunks: it asks for some iterations, certifies
+// the iterate, asks again.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,9 +16,11 @@
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
 #include "bind/problems.hpp"
-#include "bind/prox_callback.hpp"
+#include "linalg/blas.hpp"
 #include "solvers/papers/bcd.hpp"
+#include "solvers/papers/fbpd.hpp"
 #include "solvers/papers/fobos.hpp"
+#include "solvers/papers/hsdm.hpp"
 #include "solvers/papers/smooth_first_order.hpp"
 #include "support/monitor.hpp"
 
@@ -31,7 +36,7 @@ FirstOrderMethod first_order_method(const std::string& name) {
       "The method must be one of forward_backward, fista and sparsa, but is '" + name + "'.");
 }
 
-/// What the methods share towards Python: the problem they keep alive, the start, the last point.
+// What the methods share towards Python: the problem they keep alive, the start, the last point.
 template <typename Method>
 class SmoothRun {
  public:
@@ -48,7 +53,7 @@ class SmoothRun {
   }
 
   bool settled() const { return method_.settled(); }
-  /// Copies of W (d, outputs) and b.
+  // Copies of W (d, outputs) and b.
   nb::tuple last() const {
     const int64_t d = problem_.d(), outputs = problem_.outputs();
     Output W(d * outputs), b(outputs);
@@ -82,7 +87,7 @@ class BcdRun : public SmoothRun<Bcd> {
  public:
   BcdRun(const BoundSmoothProblem& problem, bool line_search, bool randomised, double sigma,
          double omega, double epsilon, bool largest_violation, bool row_norms, bool shrinking,
-         std::uint64_t seed)
+         uint64_t seed)
       : SmoothRun(problem, PenaltyProx(problem.problem().penalty),
                   BcdOptions{line_search, randomised, sigma, omega, epsilon, largest_violation,
                              row_norms, shrinking, seed}) {}
@@ -107,7 +112,7 @@ class BcdRun : public SmoothRun<Bcd> {
 class FobosRun : public SmoothRun<Fobos> {
  public:
   FobosRun(const BoundSmoothProblem& problem, Input<int64_t, 1> samples, double eta0, bool lazy,
-           std::uint64_t seed)
+           uint64_t seed)
       : SmoothRun(problem, PenaltyProx(problem.problem().penalty), FobosOptions{eta0, lazy, seed},
                   checked(problem, samples)) {}
 
@@ -144,9 +149,128 @@ class FobosRun : public SmoothRun<Fobos> {
   }
 };
 
+class HsdmRun {
+ public:
+  HsdmRun(Input<double, 2> x, Input<int32_t, 1> y, Input<double, 1> weight, int64_t classes,
+          double gamma, double relaxation, double step, double decay, double radius)
+      : n_(rows(x)), width_(columns(x) + 1), classes_(classes) {
+    if (classes < 2) throw std::invalid_argument("There must be two classes at least.");
+    check_countable(n_ * classes, "class scores");
+    check_size("y has", length(y), "the number of samples is", n_);
+    check_size("weight has", length(weight), "the number of samples is", n_);
+    check_numbers("y", y, classes);
+    const HsdmOptions options{gamma, relaxation, step, decay, radius};
+    load_blas();
+    Monitor monitor{nb::none()};
+    nb::gil_scoped_release released;
+    method_ = std::make_unique<Hsdm>(x.data(), n_, width_ - 1, y.data(), weight.data(), classes,
+                                     options, [&] { monitor.poll(); });
+  }
+
+  void run(int64_t iterations) {
+    load_blas();
+    Monitor monitor{nb::none()};
+    nb::gil_scoped_release released;
+    method_->run(iterations, [&] { monitor.poll(); });
+  }
+
+  Output::Matrix point() const {
+    Output out(classes_ * width_);
+    std::copy(method_->point().begin(), method_->point().end(), out.data());
+    return out.matrix(classes_, width_, false);
+  }
+
+  Output::Matrix dual() {
+    return computed(n_, classes_, false, [&](double* out) { method_->dual(out); });
+  }
+
+  int64_t iteration() const { return method_->iteration(); }
+  double t() const { return method_->t(); }
+  double change() const { return method_->change(); }
+  bool ball_active() const { return method_->ball_active(); }
+
+ private:
+  int64_t n_, width_, classes_;
+  std::unique_ptr<Hsdm> method_;
+};
+
+FbpdForm fbpd_form(const std::string& name) {
+  if (name == "regularised") return FbpdForm::regularised;
+  if (name == "epigraph") return FbpdForm::epigraph;
+  if (name == "linear") return FbpdForm::linear;
+  throw std::invalid_argument("form is '" + name +
+                              "' but must be 'regularised', 'epigraph' or 'linear'.");
+}
+
+FbpdOptions checked(const std::string& form, double tau, double sigma, double eta) {
+  if (!kPositive.accepts(tau) || !kPositive.accepts(sigma)) {
+    throw std::invalid_argument("The steps must be positive and finite, but tau is " +
+                                std::to_string(tau) + " and sigma is " + std::to_string(sigma) +
+                                ".");
+  }
+  return {fbpd_form(form), tau, sigma, eta};
+}
+
+class FbpdRun {
+ public:
+  FbpdRun(const BoundHingeProblem& problem, double tau, double sigma, const std::string& form,
+          double eta, const nb::object& penalty)
+      : problem_(problem), options_(checked(form, tau, sigma, eta)),
+        method_(problem.problem(), prox_term(problem.problem().penalty, penalty), options_) {}
+
+  void start(const Matrix& weights, const Vector& intercept, const Matrix& dual) {
+    problem_.check_start(weights, intercept, dual);
+    load_blas();
+    method_.start(weights.data(), intercept.data(), dual.data());
+  }
+
+  int64_t run(int64_t iterations, double tolerance) {
+    load_blas();
+    Monitor monitor{nb::none()};
+    const nb::gil_scoped_release released;
+    return method_.run(iterations, tolerance, [&] { monitor.poll(); });
+  }
+
+  bool settled() const { return method_.settled(); }
+  nb::tuple steps() const { return nb::make_tuple(options_.tau, options_.sigma); }
+  nb::object slack() const { return to_numpy(method_.slack()); }
+  nb::tuple last() const { return point(method_.last()); }
+  nb::tuple mean() const { return point(method_.mean()); }
+  void forget() { method_.forget(); }
+
+ private:
+  nb::tuple point(const FbpdPoint& x) const {
+    const int64_t n = problem_.n(), d = problem_.d(), K = problem_.classes(),
+                  outputs = problem_.outputs();
+    Output W(d * outputs), Y(n * K);
+    std::copy(x.weights.begin(), x.weights.end(), W.data());
+    std::copy(x.dual.begin(), x.dual.end(), Y.data());
+    return nb::make_tuple(W.matrix(d, outputs, false), to_numpy(x.intercept),
+                          Y.matrix(n, K, false));
+  }
+
+  const BoundHingeProblem& problem_;
+  FbpdOptions options_;
+  Fbpd method_;
+};
+
+double norm_of_design(const Design& design, bool intercept) {
+  load_blas();
+  Monitor monitor{nb::none()};
+  const nb::gil_scoped_release released;
+  return operator_norm(design, intercept, [&] { monitor.poll(); });
+}
+
+double norm_of_differences(const BoundHingeProblem& problem) {
+  load_blas();
+  Monitor monitor{nb::none()};
+  const nb::gil_scoped_release released;
+  return difference_norm(problem.problem(), [&] { monitor.poll(); });
+}
+
 }  // namespace
 
-void bind_smooth(nb::module_& m) {
+void bind_papers(nb::module_& m) {
   nb::class_<FirstOrderRun>(m, "FirstOrder",
                             "Forward-backward, FISTA and SpaRSA; see solvers.FISTA.")
       .def(nb::init<const BoundSmoothProblem&, const std::string&, bool, double, double, int64_t,
@@ -166,7 +290,7 @@ void bind_smooth(nb::module_& m) {
       .def("last", &FirstOrderRun::last, "Copies of W (d, outputs) and b (outputs,).");
   nb::class_<BcdRun>(m, "Bcd", "Block coordinate descent; see solvers.BCD.")
       .def(nb::init<const BoundSmoothProblem&, bool, bool, double, double, double, bool, bool, bool,
-                    std::uint64_t>(),
+                    uint64_t>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("line_search"), nb::arg("randomised"),
            nb::arg("sigma"), nb::arg("omega"), nb::arg("epsilon"), nb::arg("largest_violation"),
            nb::arg("row_norms"), nb::arg("shrinking"), nb::arg("seed"), nb::keep_alive<1, 2>())
@@ -186,7 +310,7 @@ void bind_smooth(nb::module_& m) {
            "Partial gradient and generalised second derivatives of a block, flat.")
       .def("last", &BcdRun::last, "Copies of W (d, outputs) and b (outputs,).");
   nb::class_<FobosRun>(m, "Fobos", "Stochastic forward-backward splitting; see solvers.FOBOS.")
-      .def(nb::init<const BoundSmoothProblem&, Input<int64_t, 1>, double, bool, std::uint64_t>(),
+      .def(nb::init<const BoundSmoothProblem&, Input<int64_t, 1>, double, bool, uint64_t>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("samples"), nb::arg("eta0"), nb::arg("lazy"),
            nb::arg("seed"), nb::keep_alive<1, 2>())
       .def("start", &FobosRun::start, nb::arg("weights"), nb::arg("intercept"),
@@ -196,6 +320,41 @@ void bind_smooth(nb::module_& m) {
       .def_prop_ro("settled", &FobosRun::settled, "Never: the method has no rule of its own.")
       .def("last", &FobosRun::last,
            "Copies of W (d, outputs), b (outputs,) and, for the hinge, the mean subgradients.");
+  nb::class_<HsdmRun>(m, "Hsdm", "Hybrid steepest descent for the hierarchical problem.")
+      .def(nb::init<Input<double, 2>, Input<int32_t, 1>, Input<double, 1>, int64_t, double, double,
+                    double, double, double>(),
+           nb::arg("x"), nb::arg("y"), nb::arg("weight"), nb::arg("classes"), nb::arg("gamma"),
+           nb::arg("relaxation"), nb::arg("step"), nb::arg("decay"), nb::arg("radius"))
+      .def("run", &HsdmRun::run, nb::arg("iterations"), "Iterate.")
+      .def("point", &HsdmRun::point, "Weights and intercept of each class, (K, r + 1).")
+      .def("dual", &HsdmRun::dual, "Multipliers of the hinge, (n, K).")
+      .def_prop_ro("iteration", &HsdmRun::iteration)
+      .def_prop_ro("t", &HsdmRun::t)
+      .def_prop_ro("change", &HsdmRun::change)
+      .def_prop_ro("ball_active", &HsdmRun::ball_active);
+  m.def("operator_norm", &norm_of_design, nb::arg("design"), nb::arg("intercept"),
+        "An upper estimate of the spectral norm of X, with a column of ones if intercept.");
+  m.def("difference_norm", &norm_of_differences, nb::arg("problem"),
+        "An upper estimate of the spectral norm of the map from W and b to score differences.");
+  nb::class_<FbpdRun>(m, "Fbpd",
+                      "Forward-backward primal-dual splitting; see solvers.FBPD and FBPDEpigraph.")
+      .def(nb::init<const BoundHingeProblem&, double, double, const std::string&, double,
+                    const nb::object&>(),
+           nb::arg("problem"), nb::kw_only(), nb::arg("tau"), nb::arg("sigma"),
+           nb::arg("form") = "regularised", nb::arg("eta") = 0.0,
+           nb::arg("penalty").none() = nb::none(), nb::keep_alive<1, 2>())
+      .def("start", &FbpdRun::start, nb::arg("weights"), nb::arg("intercept"), nb::arg("dual"),
+           "Set W (d, outputs), b and Y (n, K).")
+      .def("run", &FbpdRun::run, nb::arg("iterations"), nb::arg("tolerance") = -1.0,
+           "Iterate; stop early once the relative change is at most tolerance, if that is not "
+           "negative. Returns the number of iterations done.")
+      .def_prop_ro("settled", &FbpdRun::settled,
+                   "Whether the last run ended because the iterates had stopped moving.")
+      .def_prop_ro("steps", &FbpdRun::steps, "The steps tau and sigma.")
+      .def_prop_ro("slack", &FbpdRun::slack, "The slack of each sample within a budget, (n,).")
+      .def("last", &FbpdRun::last, "Copies of W (d, outputs), b (outputs,) and Y (n, K).")
+      .def("mean", &FbpdRun::mean, "The same, meaned over the iterates since forget().")
+      .def("forget", &FbpdRun::forget, "Begin a new window of means.");
 }
 
 }  // namespace sparsvm

@@ -1,0 +1,175 @@
+#include "penalty/penalty.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "design/design.hpp"
+#include "penalty/penalty_layout.hpp"
+#include "support/numbers.hpp"
+
+namespace sparsvm {
+
+namespace {
+
+// Entries of XᵀY held at a time: 512 kB, which stay in the second-level cache.
+constexpr int64_t kBlockEntries = int64_t{1} << 16;
+
+// Adds what the features [first, last) of one group contribute in the outputs [from, to).
+void add_group(const Penalty& penalty, const double* W, const int64_t* first, const int64_t* last,
+               int64_t from, int64_t to, ExactSum& absolute, ExactSum& rest) {
+  const auto each = [&](auto&& visit) {
+    for (const int64_t* row = first; row < last; ++row)
+      for (int64_t o = from; o < to; ++o)
+        visit(W[*row * penalty.outputs + o] * penalty.omega[*row]);
+  };
+  double peak = 0.0;
+  each([&](double z) {
+    absolute.add(std::abs(z));
+    peak = std::abs(z) <= peak ? peak : std::abs(z);  // a NaN stays
+  });
+  if (peak == 0.0) return;
+  if (penalty.maximum()) return rest.add(peak);
+  // Scaled, so that squares stay in range.
+  double squares = 0.0;
+  each([&](double z) { squares += (z / peak) * (z / peak); });
+  rest.add(penalty.square > 0.0 ? 0.5 * peak * peak * squares : peak * std::sqrt(squares));
+}
+
+// The norms of ω∘W (m x outputs), summed over the groups.
+double group_norm_sum(const Penalty& penalty, const std::vector<int32_t>& features,
+                      const double* W) {
+  const bool linf = penalty.maximum();
+  const int64_t copies = penalty.per_class ? penalty.outputs : 1;
+  std::vector<double> groups(static_cast<std::size_t>(penalty.n_groups * copies), 0.0);
+  for (const int32_t j : features) {
+    for (int64_t k = 0; k < penalty.outputs; ++k) {
+      const double z = penalty.omega[j] * std::abs(*W++);
+      double& total = groups[penalty.groups[j] * copies + (copies > 1 ? k : 0)];
+      total = linf ? std::max(total, z) : total + z * z;
+    }
+  }
+  double norms = 0.0;
+  for (const double total : groups) norms += linf ? total : std::sqrt(total);
+  return norms;
+}
+
+}  // namespace
+
+PenaltyTerm penalty_term(const std::string& name, double l1_ratio) {
+  const double rest = 1.0 - l1_ratio;
+  if (name == "l1") return {.absolute = 1.0};
+  if (name == "l2") return {.square = 1.0};
+  if (name == "elasticnet") return {.absolute = l1_ratio, .square = rest};
+  if (name == "l1/l2") return {.norm = 1.0, .group_norm = GroupNorm::euclidean};
+  if (name == "l1/linf") return {.norm = 1.0, .group_norm = GroupNorm::maximum};
+  if (name == "sparse_group")
+    return {.absolute = l1_ratio, .norm = rest, .group_norm = GroupNorm::euclidean};
+  throw std::invalid_argument(
+      "The penalty kind must be one of l1, l2, elasticnet, l1/l2, l1/linf and sparse_group, but is "
+      "'" +
+      name + "'.");
+}
+
+BlockShape PenaltyTerm::shape() const {
+  if (!selects()) return {BlockKind::absolute, 1.0, 0.0, 0.0};
+  if (!grouped()) return {BlockKind::absolute, absolute, 0.0, square};
+  if (maximum()) return {BlockKind::maximum, norm, 0.0, 0.0};
+  return {absolute > 0.0 ? BlockKind::sparse : BlockKind::euclidean, absolute, norm, 0.0};
+}
+
+bool Penalty::single_features() const {
+  if (!grouped()) return true;
+  std::vector<unsigned char> seen(static_cast<std::size_t>(n_groups), 0);
+  return std::none_of(groups, groups + d, [&](int32_t g) { return seen[g]++; });
+}
+
+Penalty Penalty::simplified() const {
+  Penalty same = *this;
+  if (grouped() && (per_class || outputs == 1) && single_features())
+    static_cast<PenaltyTerm&>(same) = {.absolute = absolute + norm};
+  return same;
+}
+
+double penalty_sum(const Penalty& penalty, const std::vector<int32_t>& features, const double* W) {
+  double sum = 0.0, squares = 0.0;
+  const double* w = W;
+  for (const int32_t j : features) {
+    for (int64_t k = 0; k < penalty.outputs; ++k) {
+      const double z = penalty.omega[j] * *w++;
+      sum += std::abs(z);
+      squares += z * z;
+    }
+  }
+  return penalty.absolute * sum + (penalty.grouped()
+                                       ? penalty.norm * group_norm_sum(penalty, features, W)
+                                       : 0.5 * penalty.square * squares);
+}
+
+double penalty_value(const Penalty& penalty, const double* W) {
+  const int64_t d = penalty.d, outputs = penalty.outputs;
+  std::vector<int64_t> order(static_cast<std::size_t>(d));
+  std::iota(order.begin(), order.end(), 0);
+  const auto before = [&](int64_t a, int64_t b) { return penalty.groups[a] < penalty.groups[b]; };
+  if (!std::is_sorted(order.begin(), order.end(), before))
+    std::stable_sort(order.begin(), order.end(), before);
+  ExactSum absolute, rest;
+  for (int64_t first = 0, last = 0; first < d; first = last) {
+    while (last < d && penalty.groups[order[last]] == penalty.groups[order[first]]) ++last;
+    const int64_t *begin = order.data() + first, *end = order.data() + last;
+    if (!penalty.per_class) {
+      add_group(penalty, W, begin, end, 0, outputs, absolute, rest);
+    } else {
+      for (int64_t o = 0; o < outputs; ++o)
+        add_group(penalty, W, begin, end, o, o + 1, absolute, rest);
+    }
+  }
+  const double factor = penalty.grouped() ? penalty.norm : penalty.square;
+  return (penalty.absolute > 0.0 ? penalty.absolute * absolute.value() : 0.0) +
+         (factor > 0.0 ? factor * rest.value() : 0.0);
+}
+
+void feature_dual_norms(const Penalty& penalty, const GradientBound& bound, double* out) {
+  const int64_t d = penalty.d, outputs = penalty.outputs;
+  const BlockShape shape = penalty.shape();
+  const auto norm = [&](const double* g) {
+    if (penalty.joint()) return shape.dual_norm(g, outputs);
+    double largest = 0.0;
+    for (int64_t o = 0; o < outputs; ++o) largest = std::max(largest, shape.dual_norm(g + o, 1));
+    return largest;
+  };
+  const int64_t wide = std::min(d, std::max<int64_t>(1, kBlockEntries / outputs));
+  std::vector<double> G(static_cast<std::size_t>(wide * outputs));
+  std::vector<int32_t> places(static_cast<std::size_t>(bound.design->n()), 0);
+  for (int64_t first = 0; first < d; first += wide) {
+    const int64_t last = std::min(first + wide, d);
+    bound.design->transposed_range(first, last, bound.Y, outputs, G.data(), places.data());
+    for (int64_t j = first; j < last; ++j) {
+      double* g = G.data() + (j - first) * outputs;
+      const double omega = penalty.omega[j], length = bound.column_norms[j];
+      if (!(omega > 0.0) || length == 0.0) {
+        out[j] = 0.0;
+        continue;
+      }
+      for (int64_t o = 0; o < outputs; ++o)
+        g[o] = (std::abs(g[o]) * bound.scale + bound.error[o] * length) / omega;
+      out[j] = norm(g);
+    }
+  }
+}
+
+double largest_dual_norm(const Penalty& penalty, const GradientBound& bound) {
+  const int64_t outputs = penalty.outputs;
+  return PenaltyLayout(penalty).largest_norm([&](int64_t first, int64_t last, double* G) {
+    if (last - first == penalty.d)
+      bound.design->transposed(bound.Y, outputs, G);
+    else
+      bound.design->transposed_range(first, last, bound.Y, outputs, G);
+    for (int64_t j = first; j < last; ++j)
+      for (int64_t o = 0; o < outputs; ++o, ++G)
+        *G = std::abs(*G) * bound.scale + bound.error[o] * bound.column_norms[j];
+  });
+}
+
+}  // namespace sparsvm
