@@ -48,7 +48,7 @@ def test_the_scores_are_those_of_separate_fits(data, penalty):
 def test_the_model_is_fitted_on_all_samples_at_the_chosen_alpha(data):
     X, y = data
     model = quick().fit(X, y)
-    assert model.alphas_[0] == pytest.approx(alpha_max(X, y), rel=1e-9)
+    assert 1 - 1e-6 <= model.alphas_[0] / alpha_max(X, y) <= 1 / 0.95
     assert model.alpha_ in model.alphas_
     assert model.best_params_ == {"alpha": model.alpha_}
     again = SparseSVC(alpha=model.alpha_).fit(X, y)
@@ -161,7 +161,8 @@ def test_weights_enter_fits_scores_and_alphas(data):
     rng = np.random.default_rng(1)
     weight = rng.uniform(0.1, 3.0, y.size)
     model = quick(tol=1e-8).fit(X, y, sample_weight=weight)
-    assert model.alphas_[0] == pytest.approx(alpha_max(X, y, sample_weight=weight), rel=1e-9)
+    largest = alpha_max(X, y, sample_weight=weight)
+    assert 1 - 1e-6 <= model.alphas_[0] / largest <= 1 / 0.95
     for f, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
         fold = SparseSVC(alpha=model.alphas_[4], tol=1e-8)
         fold.fit(X[train], y[train], sample_weight=weight[train])

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 
 from problems import FAMILIES, make, tilted
 from sparsvm import SparseSVC, alpha_max, svm_path
 from sparsvm.certificate.balance import free_columns
 from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
-from sparsvm.path.alpha_max import largest_alpha, quick_bound
+from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha, quick_bound
 from sparsvm.path.svm_path import alpha_max_bound
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem.solution import Control
@@ -213,6 +213,35 @@ def test_the_cheap_bound_is_never_below_alpha_max():
         assert quick_bound(problem).value >= (1 - 1e-6) * solved(name).value, name
     X, y = load_iris(return_X_y=True)
     assert alpha_max(X, y) <= alpha_max_bound(X, y) <= 1.5 * alpha_max(X, y)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rough_alpha_max_is_certified_from_both_sides(name):
+    problem, exact = CASES[name], solved(name)
+    rough = largest_alpha(problem, GRID_PRECISION)
+    assert (1 - 1e-6) * exact.value <= rough.value
+    assert rough.lower <= exact.value * (1 + 1e-9)
+    assert rough.value - rough.lower <= GRID_PRECISION * rough.value
+    if rough.value == 0.0:
+        return
+    proof = certify(
+        replace(problem, alpha=rough.value), rough.zero.coef, rough.zero.intercept, rough.dual
+    )
+    assert proof.gap <= max(1e-8 * proof.objective, proof.floor)
+
+
+def test_a_dual_that_has_lost_its_balance_still_bounds_alpha_max_from_above():
+    # Where a rough dual has no mass, no scaling of its entries is balanced between the classes.
+    X, y = load_digits(return_X_y=True)
+    bound = alpha_max(X, y, penalty="l1/linf", tol=0.05)
+    fit = SparseSVC(penalty="l1/linf", alpha=0.949 * bound, tol=1e-4).fit(X, y)
+    assert fit.coef_.any()
+
+
+def test_a_tolerance_that_is_no_positive_number_is_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="tol"):
+        alpha_max(X, y, tol=0.0)
 
 
 def test_a_penalty_that_is_not_convex_has_no_alpha_max():

@@ -22,7 +22,9 @@ def test_a_grid_of_its_own_ends_at_a_model_that_is_optimal_for_the_rest(penalty)
     tol = 1e-5
     path = svm_path(X, y, penalty=penalty, n_alphas=60, tol=tol)
     assert 5 < len(path) < 60
-    whole = alpha_max(X, y, penalty=penalty) * np.geomspace(1.0, 1e-3, 60)
+    largest = alpha_max(X, y, penalty=penalty)
+    assert (1 - 1e-6) * largest <= path.alphas[0] <= largest / 0.95
+    whole = path.alphas[0] * np.geomspace(1.0, 1e-3, 60)
     np.testing.assert_allclose(path.alphas, whole[: len(path)], rtol=1e-6)
     coef, intercept = path.coefs[-1].toarray(), path.intercepts[-1]
     scores = X @ coef.T + intercept

@@ -206,11 +206,11 @@ def svm_path(
         As for :class:`~sparsvm.SparseSVC` and its ``fit``.
     alphas : array-like of positive numbers, optional
         The strengths of the penalty, in any order; all of them are solved. By default
-        ``n_alphas`` values from :func:`alpha_max` down to ``eps * alpha_max``, evenly spaced in
-        the logarithm, of which the last are left out where nothing changes any more: below a
-        point that is proven optimal for all the others, or that has a thousandth of the loss of
-        the first. With ``penalty="l2"``, which has no ``alpha_max``, they begin where the
-        samples' scores first differ by a margin.
+        ``n_alphas`` values, evenly spaced in the logarithm, from a proven upper bound on
+        :func:`alpha_max` (for the hinge at most 5 % above it) down to ``eps`` times it. The last
+        are left out where nothing changes any more: below a point that is proven optimal for all
+        the others, or that has a thousandth of the loss of the first. With ``penalty="l2"``, which
+        has no ``alpha_max``, they begin where the samples' scores first differ by a margin.
     n_alphas : int, default=100
     eps : float, default=1e-3
     solver, tol, max_iter, n_jobs, random_state, verbose

@@ -20,9 +20,21 @@ from sparsvm.problem.solution import Control, History, Solution
 from sparsvm.solvers import InteriorPoint, Solver
 
 # Settings.
-# Both sides of alpha_max are known to this relative distance; promised is ten times as much.
-_PRECISION = 1e-7
+# What a grid needs to know of its upper end: less than the distance of two points.
+GRID_PRECISION = 0.05
+# The part of the tolerance that fits aim at: the certificate of either side may lose some.
+_AIM = 0.1
 _ROUNDS = 60
+# Rough fits. They begin at this share of the upper bound; where zero is optimal the next share is
+# as large, and after so many smaller and smaller, in case alpha_max is zero. (The first bound was
+# 1 to 3.3 times alpha_max; a fit at 0.7 alpha_max takes hardly longer than one at 0.9.)
+_SHARE, _LEAST_SHARE, _FALLS = 0.7, 0.1, 3
+_ROUGH_GAP, _ROUGH_ROUNDS = 1e-2, 24
+# A fit tells something where its gap is this share of what its weights gain at that alpha.
+_TELLING = 0.1
+# The share of the face's middle in a dual point that is moved onto the face: the gap of its fit,
+# within these. A rough dual has zeros where the face may need entries.
+_MIX = (1e-9, 1e-2)
 # An alpha_max below this share of an ordinary point's dual norm is zero but for rounding.
 _NOTHING = 1e-7
 # A loss below this share of that of zero scores is none: the precision of the zero model.
@@ -68,7 +80,7 @@ class LargestAlpha:
         )
 
 
-def largest_alpha(problem: Problem) -> LargestAlpha:
+def largest_alpha(problem: Problem, tol: float = 1e-6) -> LargestAlpha:
     r"""Return the smallest alpha for which zero penalised weights are optimal.
 
     It is the largest ratio of what weights gain to what they cost,
@@ -79,32 +91,42 @@ def largest_alpha(problem: Problem) -> LargestAlpha:
     larger than alpha (Dinkelbach), so solving at that ratio next climbs to the maximum; each ratio
     is a lower bound. The dual solutions, moved onto the optimal face of the zero model, give upper
     bounds: the dual norm of their correlations with the features.
+
+    Parameters
+    ----------
+    problem : Problem
+    tol : float, default=1e-6
+        The relative distance of the two bounds. From some per cent on, rough fits suffice.
     """
-    return _found(problem, exact=True)
+    terms, zero = problem.penalty, zero_model(problem)
+    if not terms.is_norm and terms.l1_ratio == 0.0:
+        return LargestAlpha(np.inf, np.inf, zero, zero.dual)
+    factor, part = _near_zero(problem)
+    if isinstance(problem.loss, SmoothLoss):
+        found = _of_derivative(part, zero)
+    else:
+        found = _Bracket(part, zero).close(tol)
+    return replace(found, value=found.value / factor, lower=found.lower / factor)
 
 
 def quick_bound(problem: Problem) -> LargestAlpha:
     """Return an upper bound on alpha_max, from one dual point of the zero model's face."""
-    return _found(problem, exact=False)
-
-
-def _found(problem: Problem, exact: bool) -> LargestAlpha:
-    terms, zero = problem.penalty, zero_model(problem)
-    if not terms.is_norm and terms.l1_ratio == 0.0:
-        return LargestAlpha(np.inf, np.inf, zero, zero.dual)
-    factor = 1.0
-    if not terms.is_norm:
-        # Near zero the elastic net is its l1 part.
-        factor = terms.l1_ratio
-        problem = replace(problem, penalty=terms.as_l1())
     if isinstance(problem.loss, SmoothLoss):
-        found = _of_derivative(problem, zero)
-    elif exact:
-        found = _Bracket(problem, zero).close()
-    else:
-        bracket = _Bracket(problem, zero)
-        found = LargestAlpha(bracket.upper, 0.0, zero, bracket.dual)
-    return replace(found, value=found.value / factor, lower=found.lower / factor)
+        return largest_alpha(problem)
+    zero = zero_model(problem)
+    if not problem.penalty.is_norm and problem.penalty.l1_ratio == 0.0:
+        return LargestAlpha(np.inf, np.inf, zero, zero.dual)
+    factor, part = _near_zero(problem)
+    bracket = _Bracket(part, zero)
+    return LargestAlpha(bracket.upper / factor, 0.0, zero, bracket.dual)
+
+
+def _near_zero(problem: Problem) -> tuple[float, Problem]:
+    """Near zero the elastic net is its l1 part, at alpha times the factor returned."""
+    terms = problem.penalty
+    if terms.is_norm:
+        return 1.0, problem
+    return terms.l1_ratio, replace(problem, penalty=terms.as_l1())
 
 
 def _of_derivative(problem: Problem, zero: ZeroModel) -> LargestAlpha:
@@ -134,6 +156,7 @@ class _Bracket:
         self.lower, self.upper = 0.0, np.inf
         self.dual = zero.dual
         self.lower_from(zero.dual)
+        self._gain = 0.0  # of the last fit, relative to the loss of zero weights
         # An alpha_max so far below the dual norm of an ordinary point is zero but for rounding.
         rounding = 64.0 * float(np.finfo(np.float64).eps) * self.problem.column_dual_norm
         self._noise = max(rounding, _NOTHING * min(self.upper, self.problem.column_dual_norm))
@@ -147,53 +170,77 @@ class _Bracket:
         if bound < self.upper:
             self.upper, self.dual = bound, point
 
-    def close(self) -> LargestAlpha:
-        if _no_loss(self.problem, self.zero) or self.upper <= self._noise:
+    def close(self, tol: float) -> LargestAlpha:
+        """Bring the bounds together: by rough fits to some per cent, by exact ones to ``tol``."""
+        if _no_loss(self.problem, self.zero):
             return LargestAlpha(0.0, 0.0, self.zero, self.dual)
-        solver: Solver = InteriorPoint()
-        steps = Continuation(self.problem, solver, Control())
-        steps.begin_at_zero(LargestAlpha(self.upper, 0.0, self.zero, self.dual))
-        alpha, tol = 0.9 * self.upper, _FIRST_GAP
-        falls = 0
-        for _ in range(_ROUNDS):
-            solution = steps.solve(alpha, tol)
-            penalty = self.problem.penalty.value(solution.coef)
-            gain = self.zero.value - (solution.objective - alpha * penalty)
-            ratio = gain / penalty if penalty > 0.0 else 0.0
-            self.lower = max(self.lower, ratio)
-            if ratio <= 1.05 * alpha and not self._closed():
-                self.lower_from(solution.dual)
-            if self._closed():
-                break
-            if ratio > alpha:
-                # What the gap may be without hiding a hundredth of the next step.
-                step = (ratio / alpha - 1.0) * alpha * penalty / self.zero.value
-                alpha, tol = ratio, float(np.clip(0.01 * step, _LAST_GAP, _FIRST_GAP))
-            elif self.lower == 0.0:
-                # Zero is optimal here: go down carefully at first, since far below alpha_max there
-                # are many features to solve for, then fast, in case alpha_max is zero.
-                alpha = max(0.1, 0.9 - 0.1 * falls) * min(alpha, self.upper)
-                falls += 1
-            elif tol > _LAST_GAP:
-                tol = max(_LAST_GAP, 1e-2 * tol)
-            else:
-                break
-        return self._checked()
-
-    def _closed(self) -> bool:
-        return self.upper - self.lower <= _PRECISION * self.upper or self.upper <= self._noise
-
-    def _checked(self) -> LargestAlpha:
+        self._narrow(max(tol, GRID_PRECISION))
+        if not self._within(tol):
+            self._close(_AIM * tol)
         if self.upper <= self._noise:
             return LargestAlpha(0.0, 0.0, self.zero, self.dual)
-        if self.upper - self.lower > 10.0 * _PRECISION * self.upper:
+        if not self._within(tol):
             warnings.warn(
                 f"alpha_max is known only to lie between {self.lower:.9g} and {self.upper:.9g}; "
                 "the upper bound is returned. Scale the features.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return LargestAlpha(self.upper, self.lower, self.zero, self.dual)
+
+    def _steps(self, solver: str | Solver) -> Continuation:
+        steps = Continuation(self.problem, solver, Control())
+        steps.begin_at_zero(LargestAlpha(self.upper, 0.0, self.zero, self.dual))
+        return steps
+
+    def _narrow(self, precision: float) -> None:
+        """Fit roughly, from above: the first weights that are not zero tell both sides."""
+        steps, tol, falls = self._steps("auto"), _ROUGH_GAP, 0
+        alpha = _SHARE * self.upper
+        for _ in range(_ROUGH_ROUNDS):
+            if self._within(precision):
+                break
+            ratio = self._fit(steps, alpha, tol)
+            if ratio > alpha:
+                alpha, tol = ratio, min(tol, _TELLING * self._gain)
+            elif self.lower == 0.0:
+                falls += 1
+                share = _SHARE - 0.1 * max(0, falls - _FALLS)
+                alpha = max(_LEAST_SHARE, share) * min(alpha, self.upper)
+            else:
+                tol *= _TELLING
+
+    def _close(self, precision: float) -> None:
+        steps, tol = self._steps(InteriorPoint()), _FIRST_GAP
+        alpha = self.lower if self.lower > 0.0 else _SHARE * self.upper
+        for _ in range(_ROUNDS):
+            ratio = self._fit(steps, alpha, tol)
+            if self._within(precision):
+                break
+            if ratio > alpha:
+                # What the gap may be without hiding a hundredth of the next step.
+                alpha, tol = ratio, float(np.clip(0.01 * self._gain, _LAST_GAP, _FIRST_GAP))
+            elif self.lower == 0.0:
+                alpha = _LEAST_SHARE * min(alpha, self.upper)
+            elif tol > _LAST_GAP:
+                tol = max(_LAST_GAP, 1e-2 * tol)
+            else:
+                break
+
+    def _fit(self, steps: Continuation, alpha: float, tol: float) -> float:
+        """Return what the weights at ``alpha`` gain over what they cost; note both bounds."""
+        solution = steps.solve(alpha, tol)
+        penalty = self.problem.penalty.value(solution.coef)
+        self._gain = max(0.0, 1.0 - solution.objective / self.zero.value)
+        lost = solution.objective - alpha * penalty
+        ratio = (self.zero.value - lost) / penalty if penalty > 0.0 else 0.0
+        self.lower = max(self.lower, ratio)
+        share = float(np.clip(solution.relative_gap, *_MIX))
+        self.lower_from((1.0 - share) * solution.dual + share * self.zero.dual)
+        return ratio
+
+    def _within(self, precision: float) -> bool:
+        return self.upper - self.lower <= precision * self.upper or self.upper <= self._noise
 
 
 def zero_bound(problem: Problem, solution: Solution) -> float | None:
