@@ -253,6 +253,17 @@ def test_along_a_path_every_start_from_the_last_alpha_is_as_good_as_none(kind):
         start = Start(warm.coef, warm.intercept, warm.dual)
 
 
+def test_gaps_are_shown_relative_to_the_objective(capsys):
+    problem = problems.make(0)
+    solution = solve(replace(problem, cost=5.0 * problem.cost), verbose=True)
+    history = solution.history
+    np.testing.assert_array_equal(history.relative_gap, history.gap / np.abs(history.objective))
+    assert history.relative_gap[-1] == pytest.approx(solution.relative_gap, rel=0.5, abs=1e-12)
+    lines = capsys.readouterr().out.splitlines()
+    shown = [float(line.split("relative gap ")[1].split()[0]) for line in lines]
+    np.testing.assert_allclose(shown[0], history.relative_gap[0], rtol=0.01)
+
+
 def test_verbose_prints_progress(capsys):
     solve(problems.make(0), verbose=True)
     assert capsys.readouterr().out.startswith("interior_point: iteration")

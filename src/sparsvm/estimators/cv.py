@@ -73,7 +73,9 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
     refit : bool, default=True
         Whether to fit on all samples at the end; without it there is no model to predict with.
     n_jobs : int or None, default=None
-        Folds computed at the same time.
+        Number of processes that share the folds, each with one BLAS thread; X is mapped into
+        their memory, not copied. The path on all samples comes before and is followed by one
+        process, and a process takes about a second to start.
     verbose : bool or int, default=False
         Whether to show the progress, with rich where it is installed.
 

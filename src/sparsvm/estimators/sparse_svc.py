@@ -101,11 +101,12 @@ class SparseSVC(RowDual, PenalisedClassifier):
     warm_start : bool, default=False
         Whether `fit` starts from the previous solution where classes and features are the same.
     n_jobs : int or None, default=None
-        Number of BLAS threads during `fit`. None means 1, which is fastest on most problems.
+        Number of BLAS threads during `fit`, nothing else: only products of large dense matrices
+        gain by more, and sparse data never. None means 1, which is fastest on most problems.
     random_state : int, RandomState instance or None, default=None
         Seed of the solvers that draw random numbers.
     verbose : bool or int, default=False
-        Whether to print the progress.
+        Whether to print the progress, with gaps relative to the objective as `tol` is.
 
     Attributes
     ----------

@@ -132,7 +132,5 @@ class ConvergenceDisplay:
 def _history(solution: Any) -> tuple[Floats, Floats]:
     """Seconds and relative gaps on the way, ended by the certified gap of the solution itself."""
     history = solution.history
-    sizes = np.abs(history.objective)
-    gaps = np.divide(history.gap, sizes, out=np.full(sizes.size, np.inf), where=sizes > 0.0)
     seconds = np.append(np.maximum(history.seconds, 1e-6), max(solution.seconds, 1e-6))
-    return seconds, np.append(gaps, solution.relative_gap)
+    return seconds, np.append(history.relative_gap, solution.relative_gap)

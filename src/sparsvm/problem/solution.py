@@ -95,13 +95,24 @@ class Control:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What a solver recorded on its way, one entry per record."""
+    """What a solver recorded on its way, one entry per record.
+
+    ``gap`` is absolute; ``relative_gap`` is what ``tol`` and ``dual_gap_`` speak of.
+    """
 
     iteration: Counts
     seconds: Floats
     objective: Floats
     gap: Floats
     nonzeros: Counts
+
+    @property
+    def relative_gap(self) -> Floats:
+        """The gaps relative to the objectives, infinite where an objective is zero."""
+        sizes = np.abs(self.objective)
+        ratios = np.full(sizes.size, np.inf)
+        np.divide(self.gap, sizes, out=ratios, where=sizes > 0.0)
+        return ratios
 
     @classmethod
     def empty(cls) -> History:

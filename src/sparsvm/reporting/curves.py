@@ -122,7 +122,7 @@ def _history(model: Any) -> dict[str, Any] | None:
         return None
     return {
         "seconds": _rounded(history.seconds[seen]),
-        "gaps": _rounded(history.gap[seen] / np.abs(history.objective[seen])),
+        "gaps": _rounded(history.relative_gap[seen]),
         "label": (
             f"How the relative duality gap closed, in {count(int(seen.sum()), 'record')} of "
             f"{model.result_.solver}."
