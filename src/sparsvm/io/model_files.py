@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -14,6 +13,7 @@ from sparsvm.io.decoding import Decoder
 from sparsvm.io.encoding import Encoder
 from sparsvm.io.layout import SafeFile, packed, strict_json
 from sparsvm.io.tables import ESTIMATORS
+from sparsvm.io.whole_files import replacing
 
 FORMAT, FORMAT_VERSION = "sparsvm", 1
 # Attributes with an entry of their own in the metadata, by its name.
@@ -198,18 +198,8 @@ def _version() -> str:
 
 
 def _write(path: str | os.PathLike[str], pieces: list[Any]) -> None:
-    """Write a file beside the path and rename it, so that no half-written one is ever there."""
-    target = os.path.realpath(path)
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
-    try:
-        with open(temporary, "xb") as file:
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
+    with replacing(path) as temporary, open(temporary, "xb") as file:
+        for piece in pieces:
+            file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import tempfile
 from datetime import date
 from importlib import import_module
 from inspect import signature
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from sparsvm.io.whole_files import replacing
 from sparsvm.reporting import curves, predictions, weights, words
 from sparsvm.reporting.page import render
 from sparsvm.reporting.subject import Subject, read_subject
@@ -75,7 +75,9 @@ def report(
     """
     subject = read_subject(model, X_test, y_test)
     page = render(_values(subject, title, os.fspath(model_file)))
-    return _written(Path(path), page)
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return Path(path)
 
 
 def _values(subject: Subject, title: str | None, model_file: str) -> dict[str, Any]:
@@ -197,18 +199,3 @@ def _snippets(subject: Subject, model_file: str) -> list[dict[str, str]]:
             "code": f"sparsvm predict {model_file} samples.csv --output predictions.csv",
         },
     ]
-
-
-def _written(path: Path, page: str) -> Path:
-    """Write the page beside its place and move it there: a reader never sees half of it."""
-    descriptor, temporary = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
-    )
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(page)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return path

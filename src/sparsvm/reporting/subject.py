@@ -137,10 +137,10 @@ def _tested(model: Any, steps: list[Any], X: Any, y: Any) -> TestSet:
             f"{model.classes_[0]!r} and so on."
         )
     predicted = np.array([number[label] for label in model.predict(X).tolist()], dtype=np.int64)
-    return TestSet(scores, y, codes, predicted, _deviations(X))
+    return TestSet(scores, y, codes, predicted, deviations(X))
 
 
-def _deviations(X: Any) -> Floats:
+def deviations(X: Any) -> Floats:
     """Return the standard deviation of every column."""
     if not sp.issparse(X):
         return np.asarray(np.std(np.asarray(X, dtype=np.float64), axis=0))

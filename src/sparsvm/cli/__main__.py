@@ -1,0 +1,4 @@
+from sparsvm.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,396 @@
+"""``fit``, ``cv``, ``path`` and ``select``: commands that learn from a table."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from typing import Annotated, Any
+
+import typer
+
+from sparsvm.cli import options as opt
+from sparsvm.cli.building import Choice, name_features, training_and_test
+from sparsvm.cli.columns import Wanted
+from sparsvm.cli.facts import features_of, model_facts, model_lines
+from sparsvm.cli.failure import RUNTIME, Failure
+from sparsvm.cli.output import (
+    require_writable,
+    show_progress,
+    show_table,
+    tell,
+    warnings_told,
+    write_rows,
+)
+from sparsvm.cli.table import Table
+
+
+def fit(
+    data: opt.Data,
+    target: opt.Target = None,
+    output: opt.ModelOutput = None,
+    report: opt.Report = None,
+    test: opt.Test = None,
+    drop: opt.Drop = None,
+    format: opt.Format = None,
+    loss: opt.Loss = "hinge",
+    penalty: opt.Penalty = "l1",
+    alpha: opt.Alpha = None,
+    l1_ratio: opt.L1Ratio = None,
+    scale: opt.Scale = True,
+    groups: opt.Groups = None,
+    unpenalised: opt.Unpenalised = None,
+    balanced: opt.ClassWeight = False,
+    tol: opt.Tolerance = 1e-3,
+    max_iter: opt.MaxIter = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> int:
+    """Fit a model at one alpha.
+
+    sparsvm fit genes.csv --target class --alpha 0.1 --output model.safetensors
+    """
+    choice = Choice(loss, penalty, l1_ratio, scale, groups, unpenalised, balanced, tol, max_iter)
+    require_writable(output, report)
+    wanted = Wanted(target, True, tuple(drop or ()))
+    train, held = training_and_test(data, wanted, format, test, seed)
+    from sparsvm.estimators import SparseSVC
+
+    with warnings_told() as short:
+        model = SparseSVC(alpha=alpha, **choice.common(train))
+        seconds = _fitted(model, train, "fitting", quiet)
+        return _finish(model, train, held, seconds, output, report, as_json, short)
+
+
+def cv(
+    data: opt.Data,
+    target: opt.Target = None,
+    output: opt.ModelOutput = None,
+    report: opt.Report = None,
+    test: opt.Test = None,
+    drop: opt.Drop = None,
+    format: opt.Format = None,
+    loss: opt.Loss = "hinge",
+    penalty: opt.Penalty = "l1",
+    n_alphas: opt.Alphas = 50,
+    eps: opt.Epsilon = 1e-3,
+    folds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Number of folds; five by default.", rich_help_panel=opt.MODEL),
+    ] = None,
+    rule: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE",
+            help="best, or 1se: the sparsest within one standard error of the best.",
+            rich_help_panel=opt.MODEL,
+        ),
+    ] = "best",
+    l1_ratio: opt.L1Ratio = None,
+    scale: opt.Scale = True,
+    groups: opt.Groups = None,
+    unpenalised: opt.Unpenalised = None,
+    balanced: opt.ClassWeight = False,
+    tol: opt.Tolerance = 1e-3,
+    max_iter: opt.MaxIter = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Folds at the same time.", rich_help_panel=opt.MODEL)
+    ] = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> int:
+    """Choose alpha by cross-validation and fit.
+
+    sparsvm cv genes.csv --target class --output model.safetensors --report report.html
+    """
+    choice = Choice(loss, penalty, l1_ratio, scale, groups, unpenalised, balanced, tol, max_iter)
+    require_writable(output, report)
+    wanted = Wanted(target, True, tuple(drop or ()))
+    train, held = training_and_test(data, wanted, format, test, seed)
+    with warnings_told() as short:
+        model = _cross_validated(
+            train, choice, n_alphas=n_alphas, eps=eps, cv=folds, rule=rule, n_jobs=jobs
+        ).set_params(verbose=show_progress(quiet))
+        seconds = _fitted(model, train, None, quiet)
+        return _finish(model, train, held, seconds, output, report, as_json, short)
+
+
+def path(
+    data: opt.Data,
+    target: opt.Target = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write every weight of the path: alpha, feature, class, weight.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
+    report: opt.Report = None,
+    test: opt.Test = None,
+    drop: opt.Drop = None,
+    format: opt.Format = None,
+    loss: opt.Loss = "hinge",
+    penalty: opt.Penalty = "l1",
+    n_alphas: opt.Alphas = 20,
+    eps: opt.Epsilon = 1e-2,
+    l1_ratio: opt.L1Ratio = None,
+    scale: opt.Scale = True,
+    groups: opt.Groups = None,
+    unpenalised: opt.Unpenalised = None,
+    balanced: opt.ClassWeight = False,
+    tol: opt.Tolerance = 1e-3,
+    max_iter: opt.MaxIter = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> int:
+    """Follow the solutions from the sparsest model down to small alphas.
+
+    sparsvm path genes.csv --target class --output path.csv
+    """
+    choice = Choice(loss, penalty, l1_ratio, scale, groups, unpenalised, balanced, tol, max_iter)
+    require_writable(output, report)
+    wanted = Wanted(target, True, tuple(drop or ()))
+    train, held = training_and_test(data, wanted, format, test, seed)
+    from sparsvm.estimators.svm_path import svm_path
+
+    with warnings_told() as short:
+        with _spinning("following the path", quiet):
+            found = svm_path(train.X, train.y, n_alphas=n_alphas, eps=eps, **choice.common(train))
+        missed = sum(status != "optimal" for status in found.statuses)
+        accuracies = None if held is None else found.score(held.X, held.y).tolist()
+        if output is not None:
+            write_rows(output, ("alpha", "feature", "class", "weight"), _path_rows(found, train))
+        if report is not None:
+            _write_report(_named_path(found, train), held, report, output, train)
+    if as_json:
+        tell(
+            {
+                "alphas": found.alphas,
+                "selected": found.n_selected,
+                "nonzeros": found.nonzeros,
+                "objectives": found.objectives,
+                "gaps": found.gaps,
+                "statuses": list(found.statuses),
+                "accuracies": accuracies,
+                "files": [name for name in (output, report) if name],
+            },
+            True,
+            [],
+        )
+    else:
+        headings = ["alpha", "features", "weights", "objective", "gap"]
+        rows = [
+            [f"{a:.4g}", f"{k}", f"{w}", f"{value:.5g}", f"{gap:.0e}"]
+            for a, k, w, value, gap in zip(
+                found.alphas,
+                found.n_selected,
+                found.nonzeros,
+                found.objectives,
+                found.gaps,
+                strict=True,
+            )
+        ]
+        if accuracies is not None:
+            headings.append("accuracy")
+            rows = [[*row, f"{100 * a:.1f} %"] for row, a in zip(rows, accuracies, strict=True)]
+        show_table(headings, rows, n_left=0)
+    return RUNTIME if short or missed else 0
+
+
+def _cross_validated(train: Table, choice: Choice, **options: Any) -> Any:
+    from sparsvm.estimators.cv import SparseSVCCV
+
+    return SparseSVCCV(**options, **choice.common(train))
+
+
+def _fitted(model: Any, train: Table, words: str | None, quiet: bool) -> float:
+    began = time.perf_counter()
+    with nullcontext() if words is None else _spinning(words, quiet):
+        model.fit(train.X, train.y)
+    name_features(model, train)
+    return time.perf_counter() - began
+
+
+def _spinning(words: str, quiet: bool) -> Any:
+    """Show that something is going on, where somebody watches."""
+    if not show_progress(quiet):
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(f"{words} ...")
+
+
+def _finish(
+    model: Any,
+    train: Table,
+    held: Table | None,
+    seconds: float,
+    output: str | None,
+    report: str | None,
+    as_json: bool,
+    short: list[bool],
+) -> int:
+    """Write the files, tell what was found, and return the exit code."""
+    facts = {**model_facts(model), "samples": int(train.X.shape[0]), "seconds": seconds}
+    if held is not None:
+        facts["test_samples"] = int(held.X.shape[0])
+        facts["test_accuracy"] = float((model.predict(held.X) == held.y).mean())
+    if output is not None:
+        from sparsvm.io import save_model
+
+        save_model(model, output)
+    if report is not None:
+        _write_report(model, held, report, output, train)
+    facts["files"] = [name for name in (output, report) if name is not None]
+    converged = bool(facts["converged"]) and not short
+    lines = model_lines(model, facts, train.X)
+    if not as_json and output is None and report is None:
+        lines.append(("files", "none; keep the model with --output model.safetensors"))
+    tell(facts, as_json, lines)
+    return 0 if converged else RUNTIME
+
+
+def _write_report(
+    model: Any, held: Table | None, report: str, output: str | None, train: Table
+) -> None:
+    from sparsvm.reporting import report as write
+
+    X, y = (None, None) if held is None else (held.X, held.y)
+    file = output if output is not None and hasattr(model, "predict") else "model.safetensors"
+    write(model, X, y, report, title=f"{_stem(train.source)}: {_kind(model)}", model_file=file)
+
+
+def _stem(source: str) -> str:
+    return "Samples" if source == "the standard input" else source.replace("\\", "/").split("/")[-1]
+
+
+def _kind(model: Any) -> str:
+    return f"{len(getattr(model, 'classes_', getattr(model, 'classes', ())))} classes"
+
+
+def _named_path(found: Any, train: Table) -> Any:
+    from dataclasses import replace
+
+    import numpy as np
+
+    names = None if train.names is None else np.array(train.names, dtype=object)
+    return replace(found, feature_names=names)
+
+
+def _path_rows(found: Any, train: Table) -> Any:
+    """Yield the non-zero weights of every model on the path."""
+    names = train.feature_names
+    labels = found.classes[1:] if found.coefs[0].shape[0] == 1 else found.classes
+    for alpha, coef in zip(found.alphas, found.coefs, strict=True):
+        entries = coef.tocoo()
+        for k, j, weight in zip(entries.row, entries.col, entries.data, strict=True):
+            yield f"{alpha:.10g}", names[j], labels[k], repr(float(weight))
+
+
+def select(
+    data: opt.Data,
+    target: opt.Target = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the table with the selected columns and the labels.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = None,
+    max_features: Annotated[
+        int | None,
+        typer.Option(min=1, help="Select at most so many.", rich_help_panel=opt.MODEL),
+    ] = None,
+    drop: opt.Drop = None,
+    format: opt.Format = None,
+    loss: opt.Loss = "hinge",
+    penalty: opt.Penalty = "l1/l2",
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Strength of the penalty; chosen by cross-validation by default.",
+            rich_help_panel=opt.MODEL,
+        ),
+    ] = None,
+    l1_ratio: opt.L1Ratio = None,
+    scale: opt.Scale = True,
+    groups: opt.Groups = None,
+    unpenalised: opt.Unpenalised = None,
+    balanced: opt.ClassWeight = False,
+    tol: opt.Tolerance = 1e-3,
+    max_iter: opt.MaxIter = None,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> int:
+    """Select features: the columns that a sparse model uses, strongest first.
+
+    sparsvm select genes.csv --target class --max-features 20 --output few_genes.csv
+    """
+    choice = Choice(loss, penalty, l1_ratio, scale, groups, unpenalised, balanced, tol, max_iter)
+    require_writable(output)
+    wanted = Wanted(target, True, tuple(drop or ()))
+    train, _ = training_and_test(data, wanted, format, None, 0)
+    with warnings_told() as short:
+        model = _selecting(train, choice, alpha, max_features, quiet)
+        found = features_of(model, train.X)
+        if not found:
+            raise Failure("No feature was selected; give a smaller --alpha.", RUNTIME)
+        if output is not None:
+            _write_selected(output, train, target, [row["position"] for row in found])
+    facts = {
+        "alpha": float(model.alpha_),
+        "selected": [row["feature"] for row in found],
+        "sizes": [row["size"] for row in found],
+        "of": int(train.X.shape[1]),
+        "files": [] if output is None else [output],
+    }
+    if as_json:
+        tell(facts, True, [])
+    else:
+        rows = [[row["feature"], f"{row['size']:.4g}"] for row in found]
+        show_table(["feature", "size of its weights"], rows)
+        print(f"{len(found)} of {train.X.shape[1]} features, at alpha = {model.alpha_:.4g}")
+    return RUNTIME if short else 0
+
+
+def _selecting(
+    train: Table, choice: Choice, alpha: float | None, max_features: int | None, quiet: bool
+) -> Any:
+    """Return a fitted model of at most ``max_features`` features."""
+    from sparsvm.estimators import SparseSVC
+    from sparsvm.estimators.svm_path import svm_path
+
+    if alpha is not None:
+        model: Any = SparseSVC(alpha=alpha, **choice.common(train))
+        _fitted(model, train, "fitting", quiet)
+    else:
+        model = _cross_validated(train, choice, n_alphas=50)
+        model.set_params(verbose=show_progress(quiet))
+        _fitted(model, train, None, quiet)
+    if max_features is None or len(model.selected_features_) <= max_features:
+        return model
+    # The smallest alpha of the path at which few enough are left.
+    found = svm_path(train.X, train.y, n_alphas=100, **choice.common(train))
+    few = [t for t, k in enumerate(found.n_selected) if k <= max_features]
+    return name_features(found[max(few)], train)
+
+
+def _write_selected(path: str, train: Table, target: str | None, positions: list[int]) -> None:
+    import scipy.sparse as sp
+
+    kept = sorted(positions)
+    X = train.X[:, kept]
+    X = X.toarray() if sp.issparse(X) else X
+    names = train.feature_names
+    label = target if target is not None and not target.lstrip("-").isdecimal() else "target"
+    rows = ([*map(repr, row), y] for row, y in zip(X.tolist(), train.y.tolist(), strict=True))
+    write_rows(path, [*(names[j] for j in kept), label], rows)
