@@ -4,6 +4,7 @@ from sparsvm import losses, penalties, prox, solvers
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
+from sparsvm.estimators.selector import SparseSelector
 from sparsvm.estimators.svm_path import SVMPath, svm_path
 from sparsvm.io import load_model, save_model, to_onnx
 from sparsvm.path.svm_path import alpha_max
@@ -16,6 +17,7 @@ __all__ = [
     "SVMPath",
     "SparseSVC",
     "SparseSVCCV",
+    "SparseSelector",
     "alpha_max",
     "certify",
     "load_model",

@@ -36,7 +36,7 @@ def test_one_by_one_and_together_agree(n_classes, dtype, sparsified, form):
 
 def test_one_sample_reads_only_the_coefficients_of_its_features(monkeypatch):
     model, X = fitted(3)
-    monkeypatch.setattr(linear, "_columns_in_use", None)
+    monkeypatch.setattr(linear, "used_columns", None)
     monkeypatch.setattr(linear, "_require_finite", None)
     assert model.predict(X[:1]).shape == (1,)
     assert model.predict(X[:1].toarray()).shape == (1,)

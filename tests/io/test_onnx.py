@@ -10,10 +10,18 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from sparsvm import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC, SparseSVCCV, to_onnx
+from sparsvm import (
+    ConstrainedSparseSVC,
+    MaxMarginSVC,
+    SparseSelector,
+    SparseSVC,
+    SparseSVCCV,
+    to_onnx,
+)
 from sparsvm.io import register_converters
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -165,3 +173,11 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"pip install 'sparsvm\[onnx\]'"):
         to_onnx(SparseSVC(alpha=0.05).fit(X, Y))
+
+
+def test_a_selector_in_a_pipeline_is_exported():
+    selector = SparseSelector(SparseSVC("logistic", "l1/l2", alpha=0.05))
+    whole = make_pipeline(StandardScaler(), selector, LogisticRegression()).fit(X, Y)
+    assert 0 < whole[1].selected_features_.size < 12
+    found = outputs(to_onnx(whole, np.float64), NEW)
+    assert np.array_equal(next(iter(found.values())), whole.predict(NEW))

@@ -15,7 +15,7 @@ from sparsvm._typing import Array, Ints
 from sparsvm.data.design import make_design
 from sparsvm.data.inputs import read_samples
 from sparsvm.estimators.named_parts import NamedParts
-from sparsvm.numerics.columns import columns_in_use
+from sparsvm.estimators.selected import SelectedFeatures, used_columns
 from sparsvm.numerics.rows import row_blocks
 from sparsvm.numerics.sparse_format import checked_coefficients, dense_coefficients
 from sparsvm.problem.solution import History
@@ -32,7 +32,7 @@ FEW_ENTRIES = 8
 Self = TypeVar("Self", bound="SparseLinearClassifier")
 
 
-class SparseLinearClassifier(ClassifierMixin, NamedParts):
+class SparseLinearClassifier(ClassifierMixin, SelectedFeatures, NamedParts):
     """What fitted linear classifiers share: scores from the features that are used.
 
     Which features are in use is not kept: ``coef_`` is read at each call, of a few samples only
@@ -49,11 +49,6 @@ class SparseLinearClassifier(ClassifierMixin, NamedParts):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    @property
-    def selected_features_(self) -> Ints:
-        """Indices of the features that any class uses."""
-        return _columns_in_use(checked_coefficients(self.coef_))
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores of the classes, ``X coef_ᵀ + intercept_``.
@@ -221,12 +216,6 @@ def _require_finite(name: str, values: Any) -> None:
         raise ValueError(f"{name} contains NaN or infinite values. Restore {name} or fit again.")
 
 
-def _columns_in_use(coef: Any) -> Ints:
-    if sp.issparse(coef):
-        return np.unique(coef.tocoo().col[coef.tocoo().data != 0]).astype(np.intp)
-    return columns_in_use(coef)
-
-
 def reads_little(X: Any, coef: Any) -> bool:
     """Whether scores of X need so little of the coefficients that they are not looked through."""
     if sp.issparse(X):
@@ -254,7 +243,7 @@ def column_scores(X: Any, coef: Any) -> Array:
     if sp.issparse(X):
         blocks = [scores for _, scores in sparse_scores(X, coef)]
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    columns = _columns_in_use(coef)
+    columns = used_columns(coef)
     # Gathering columns pays up to about half of them; beyond that the plain product is faster
     # (10000 x 784: 5 ms for 200 columns against 10 ms).
     if 2 * columns.size > X.shape[1]:
@@ -273,7 +262,7 @@ def column_scores(X: Any, coef: Any) -> Array:
 
 def sparse_scores(X: Any, coef: Any) -> Iterator[tuple[slice, Array]]:
     """Yield blocks of the rows of a CSR or CSC matrix with X coefᵀ, X being read where it is."""
-    columns = _columns_in_use(coef)
+    columns = used_columns(coef)
     if 2 * columns.size > X.shape[1]:  # a copy would be as large as all
         columns = np.arange(X.shape[1])
     used = coef if columns.size == X.shape[1] else coef[:, columns]

@@ -136,6 +136,9 @@ class SparseSVC(RowDual, PenalisedClassifier):
         belong to the distinct samples in canonical order.
     selected_features_ : ndarray
         Indices of the features that any class uses, read from ``coef_``.
+    selected_feature_names_, selected_groups_ : ndarray
+        Their names, and the labels of the groups with weights; ``coef_frame()`` is a table of the
+        weights.
     support_ : ndarray
         Indices of the training samples on the slope of the loss, or within 0.01 of it: those that
         moving would move the model (all samples for the logistic loss). Samples that a ramp loss
@@ -151,9 +154,9 @@ class SparseSVC(RowDual, PenalisedClassifier):
 
     Notes
     -----
-    With :class:`~sklearn.feature_selection.SelectFromModel` give ``threshold=1e-12``: only for
-    the literal ``penalty="l1"`` does it keep every feature in use by itself; for other penalties
-    it would take the mean weight as threshold.
+    To keep the features in use in a pipeline, take :class:`~sparsvm.SparseSelector`:
+    :class:`~sklearn.feature_selection.SelectFromModel` drops some of them, unless it is given
+    ``threshold=1e-12`` or the penalty is the literal "l1".
 
     Examples
     --------

@@ -9,11 +9,12 @@ import scipy.sparse as sp
 
 from sparsvm.data.inputs import MOST_FEATURES
 from sparsvm.estimators.linear import SparseLinearClassifier
+from sparsvm.estimators.selector import SparseSelector
 from sparsvm.estimators.sparse_svc import SparseSVC
 
 
 def require_consistent(est: Any) -> None:
-    """Refuse a fitted linear classifier with which ``predict`` could fail or go wrong.
+    """Refuse a fitted estimator with which ``predict`` or ``transform`` could go wrong.
 
     Raises
     ------
@@ -21,6 +22,14 @@ def require_consistent(est: Any) -> None:
         A part of a sentence that says what does not fit.
     """
     known = vars(est)
+    if isinstance(est, SparseSelector) and any(map(_is_fitted, known)):
+        inner = known.get("estimator_")
+        if not isinstance(inner, SparseLinearClassifier) or "coef_" not in vars(inner):
+            raise ValueError("estimator_ is no fitted estimator of sparsvm")
+        if inner.n_features_in_ != known.get("n_features_in_"):
+            raise ValueError("estimator_ has another number of features")
+        _require_names(known, inner.n_features_in_)
+        return
     if not isinstance(est, SparseLinearClassifier) or not any(map(_is_fitted, known)):
         return
     wanted = ("coef_", "intercept_", "classes_", "n_features_in_")

@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from sparsvm.estimators.linear import SparseLinearClassifier
+from sparsvm.estimators.selector import SparseSelector
 from sparsvm.io.onnx_graph import (
     Graph,
     add_probabilities,
@@ -89,6 +91,9 @@ def register_converters() -> None:
             skl2onnx.update_registered_converter(
                 kind, f"Sparsvm{name}", _infer_shapes, _convert, parser=_parse
             )
+    skl2onnx.update_registered_converter(
+        SparseSelector, "SparsvmSparseSelector", _infer_selection, _convert_selection
+    )
 
 
 def _float_type(model: SparseLinearClassifier) -> Any:
@@ -139,8 +144,14 @@ def _pipeline(est: Any, kind: Any) -> Any:
     register_converters()
     types = _imported("skl2onnx.common.data_types")
     tensor = types.FloatTensorType if kind == np.float32 else types.DoubleTensorType
+    last = est.steps[-1][1] if hasattr(est, "steps") else est
+    # Arrays of probabilities, not a dictionary for every sample, which float64 has not either.
+    plain = is_classifier(last) and not isinstance(last, SparseLinearClassifier)
     return skl2onnx.convert_sklearn(
-        est, initial_types=[("X", tensor([None, est.n_features_in_]))], target_opset=OPSET
+        est,
+        initial_types=[("X", tensor([None, est.n_features_in_]))],
+        target_opset=OPSET,
+        options={id(last): {"zipmap": False}} if plain else None,
     )
 
 
@@ -192,6 +203,20 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         container.add_initializer(name, code, list(values.shape), content)
     for node, inputs, output, attributes in graph.nodes:
         _add_node(scope, container, node, inputs, output, **attributes)
+
+
+def _infer_selection(operator: Any) -> None:
+    n, source = operator.inputs[0].get_first_dimension(), operator.inputs[0].type
+    operator.outputs[0].type = type(source)([n, operator.raw_operator.selected_features_.size])
+
+
+def _convert_selection(scope: Any, operator: Any, container: Any) -> None:
+    onnx = _imported("onnx")
+    kept = operator.raw_operator.selected_features_.astype(np.int64)
+    name = scope.get_unique_variable_name("selected")
+    container.add_initializer(name, onnx.TensorProto.INT64, [kept.size], kept)
+    inputs, output = [operator.inputs[0].full_name, name], operator.outputs[0].full_name
+    _add_node(scope, container, "Gather", inputs, output, axis=1)
 
 
 def _add_node(

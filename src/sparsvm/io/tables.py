@@ -8,6 +8,7 @@ from sparsvm.budget import CONSTRAINED_SOLVERS
 from sparsvm.budget.problem import ConstrainedSolution
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.cv import SparseSVCCV
+from sparsvm.estimators.selector import SparseSelector
 from sparsvm.hierarchical import SOLVERS as HIERARCHICAL_SOLVERS
 from sparsvm.hierarchical import HierarchicalSolution
 from sparsvm.losses import LOSSES
@@ -17,7 +18,8 @@ from sparsvm.solvers import SOLVERS, Chain, Stage
 
 # What a file may name. An estimator is added by a line here.
 ESTIMATORS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (SparseSVC, SparseSVCCV, ConstrainedSparseSVC, MaxMarginSVC)
+    kind.__name__: kind
+    for kind in (SparseSVC, SparseSVCCV, ConstrainedSparseSVC, MaxMarginSVC, SparseSelector)
 }
 OBJECTS: dict[str, type[Any]] = {
     kind.__name__: kind

@@ -75,6 +75,10 @@ class Penalty(Parameterised):
         """Return it with all that was given by the names of features in the order of columns."""
         return self
 
+    def group_labels(self, d: int, feature_names: Names) -> list[Any] | None:
+        """Return the label of the group of each feature; None where there are no groups."""
+        return None
+
     def resolve(
         self,
         d: int,
@@ -137,6 +141,16 @@ class BuiltInPenalty(Penalty):
         if groups is not self.groups:
             made.groups = groups
         return made
+
+    def group_labels(self, d: int, feature_names: Names) -> list[Any] | None:
+        """Return the label of the group of each feature; None where there are no groups."""
+        if self.groups is None:
+            return None
+        groups = aligned_groups(self.groups, Features(d, feature_names))
+        found, _ = group_numbers(groups, d)
+        if isinstance(groups, numbers.Integral):
+            return list(found.tolist())
+        return groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
 
     def resolve(
         self,
