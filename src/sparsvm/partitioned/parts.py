@@ -1,0 +1,202 @@
+"""Partitions of a training set: rows in memory, or where to read them from when they are needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparsvm._typing import Array
+
+Path = str | os.PathLike[str]
+# Rows read at a time where nothing is said: 64 MB of dense doubles.
+PART_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some samples with their labels and, if there are any, weights and margins."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    sample_margin: Any = None
+
+    def load(self) -> Rows:
+        """Return the samples, which are in memory."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """Samples that a function reads anew for every pass over the data."""
+
+    read: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+    def load(self) -> Rows:
+        """Read the samples."""
+        return as_part(self.read(*self.arguments)).load()
+
+
+def as_part(given: Any) -> Rows | Stored:
+    """Return what the user calls a partition: rows, a function that reads them, or (X, y, ...)."""
+    if isinstance(given, (Rows, Stored)):
+        return given
+    if callable(given):
+        return Stored(given)
+    if isinstance(given, (tuple, list)) and 2 <= len(given) <= 4:
+        return Rows(*given)
+    raise ValueError(
+        "A partition is a tuple (X, y), (X, y, sample_weight) or (X, y, sample_weight, "
+        f"sample_margin), or a function without arguments that returns one; got {type(given)}."
+    )
+
+
+def split_rows(
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    sample_margin: Any = None,
+    *,
+    rows: int | None = None,
+) -> list[Rows]:
+    """Divide arrays, memory-mapped ones too, into partitions of consecutive rows.
+
+    Parameters
+    ----------
+    X : ndarray, numpy.memmap or CSR matrix of shape (n_samples, n_features)
+    y, sample_weight, sample_margin : array-like of shape (n_samples,)
+    rows : int, optional
+        Rows of a partition; by default as many as take 64 MB.
+
+    Returns
+    -------
+    list of partitions
+        Views of X, not copies.
+    """
+    n = X.shape[0]
+    if len(y) != n:
+        raise ValueError(f"X has {n} rows but y has {len(y)} labels.")
+    if rows is None:
+        entries = X.nnz / max(1, n) * 1.5 if sp.issparse(X) else X.shape[1]
+        rows = max(1, int(PART_BYTES / (8 * max(1.0, entries))))
+    extras = [None if e is None else np.asarray(e) for e in (sample_weight, sample_margin)]
+    return [
+        Rows(
+            X[at : at + rows],
+            y[at : at + rows],
+            *(e if e is None else e[at : at + rows] for e in extras),
+        )
+        for at in range(0, n, rows)
+    ]
+
+
+def from_npy(X: Path, y: Path, *, rows: int | None = None) -> list[Rows]:
+    """Return partitions of two ``.npy`` files; X is mapped into memory and never read whole.
+
+    Parameters
+    ----------
+    X, y : path
+        Files written by ``numpy.save``.
+    rows : int, optional
+        Rows of a partition; by default as many as take 64 MB.
+    """
+    return split_rows(np.load(X, mmap_mode="r"), np.load(y), rows=rows)
+
+
+def from_npz(files: Sequence[tuple[Path, Path]]) -> list[Stored]:
+    """Return one partition for each pair of a sparse matrix (``scipy.sparse.save_npz``) and labels.
+
+    Parameters
+    ----------
+    files : list of (path of the CSR matrix, path of the labels as ``.npy``)
+    """
+    return [Stored(_read_npz, (X, y)) for X, y in files]
+
+
+def _read_npz(X: Path, y: Path) -> tuple[Any, Array]:
+    return sp.load_npz(X).tocsr(), np.load(y)
+
+
+def from_svmlight(
+    path: Path, n_features: int, *, part_bytes: int = PART_BYTES, **options: Any
+) -> list[Stored]:
+    """Return partitions of a file in svmlight's format, cut at line ends.
+
+    Parameters
+    ----------
+    path : path
+    n_features : int
+        Columns of every partition.
+    part_bytes : int, default=67108864
+        Bytes of text a partition.
+    **options
+        Of :func:`sklearn.datasets.load_svmlight_file`.
+    """
+    size = os.path.getsize(path)
+    ends = [0]
+    with open(path, "rb") as file:
+        while ends[-1] < size:
+            file.seek(min(ends[-1] + part_bytes, size))
+            file.readline()
+            ends.append(min(file.tell(), size))
+    return [
+        Stored(_read_svmlight, (path, n_features, first, last - first, options))
+        for first, last in pairwise(ends)
+    ]
+
+
+def _read_svmlight(
+    path: Path, n_features: int, offset: int, length: int, options: dict[str, Any]
+) -> tuple[Any, Array]:
+    import io
+
+    from sklearn.datasets import load_svmlight_file
+
+    with open(path, "rb") as file:
+        file.seek(offset)
+        text = io.BytesIO(file.read(length))
+    X, y = load_svmlight_file(text, n_features=n_features, **options)
+    return X, y
+
+
+def from_parquet(path: Path, target: str, *, columns: Sequence[str] | None = None) -> list[Stored]:
+    """Return one partition for each row group of a Parquet file; needs pyarrow.
+
+    Parameters
+    ----------
+    path : path
+    target : str
+        The column of the labels.
+    columns : list of str, optional
+        The features; by default all columns but the target.
+    """
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise ImportError(
+            "Reading Parquet files needs pyarrow, which is not installed: pip install pyarrow."
+        ) from error
+    file = parquet.ParquetFile(path)
+    names = [name for name in file.schema_arrow.names if name != target]
+    if target not in file.schema_arrow.names:
+        raise ValueError(f"{path!s} has no column {target!r}; its columns are {names[:10]} ...")
+    chosen = list(names if columns is None else columns)
+    return [
+        Stored(_read_row_group, (path, group, chosen, target))
+        for group in range(file.num_row_groups)
+    ]
+
+
+def _read_row_group(path: Path, group: int, columns: list[str], target: str) -> tuple[Any, Any]:
+    import pyarrow.parquet as parquet
+
+    table = parquet.ParquetFile(path).read_row_group(group, [*columns, target])
+    X = np.column_stack([table[name].to_numpy(zero_copy_only=False) for name in columns])
+    return X, table[target].to_numpy(zero_copy_only=False)

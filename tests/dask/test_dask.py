@@ -1,0 +1,119 @@
+"""The classifier on a real Dask cluster of two worker processes."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sparsvm import SparseSVC as OnOneMachine
+
+pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+from distributed import Client, LocalCluster  # noqa: E402
+
+from sparsvm.dask import SparseSVC  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def _data(n=2000, d=15, K=3, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.zeros((d, K))
+    truth[:4] = rng.standard_normal((4, K))
+    X = rng.standard_normal((n, d))
+    return X, (X @ truth + 0.7 * rng.standard_normal((n, K))).argmax(axis=1)
+
+
+def test_the_optimum_is_that_of_one_machine_and_predictions_are_lazy(client):
+    X, y = _data()
+    whole = OnOneMachine(penalty="l1/l2", alpha=0.01, tol=1e-7).fit(X, y)
+    lazy, labels = da.from_array(X, chunks=(300, 8)), da.from_array(y, chunks=300)
+    model = SparseSVC(penalty="l1/l2", alpha=0.01, tol=1e-5, client=client).fit(lazy, labels)
+    assert model.dual_gap_ <= 1e-5
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-5)
+    predicted = model.predict(lazy)
+    assert isinstance(predicted, da.Array)
+    assert np.array_equal(predicted.compute(), model.to_local().predict(X))
+    scores = model.decision_function(lazy).compute()
+    assert scores == pytest.approx(model.to_local().decision_function(X))
+    assert model.score(lazy, labels) == pytest.approx(model.to_local().score(X, y))
+
+
+def test_sparse_blocks_of_unknown_size_and_delayed_parts(client):
+    import dask
+
+    X, y = _data()
+    sparse = sp.csr_matrix(np.where(np.abs(X) > 1.0, X, 0.0))
+    whole = OnOneMachine(alpha=0.01, tol=1e-6).fit(sparse, y)
+    parts = [
+        dask.delayed(lambda a=a: (sparse[a : a + 700], y[a : a + 700]))() for a in (0, 700, 1400)
+    ]
+    model = SparseSVC(alpha=0.01, tol=1e-4, client=client).fit(parts)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-4)
+    dense, labels = da.from_array(X, chunks=(500, -1)), da.from_array(y, chunks=500)
+    kept = dense[:, 0] > -10.0  # all rows, which Dask cannot know
+    unknown = SparseSVC(alpha=0.01, tol=1e-4, client=client).fit(dense[kept], labels[kept])
+    expected = OnOneMachine(alpha=0.01, tol=1e-6).fit(X, y).objective_
+    assert unknown.objective_ == pytest.approx(expected, rel=1.1e-4)
+
+
+def test_the_same_partitioning_gives_the_same_bits(client):
+    X, y = _data()
+    arrays = da.from_array(X, chunks=(250, -1)), da.from_array(y, chunks=250)
+    one = SparseSVC(alpha=0.01, client=client).fit(*arrays)
+    two = SparseSVC(alpha=0.01, client=client).fit(*arrays)
+    assert np.array_equal(one.coef_, two.coef_)
+
+
+def test_nothing_is_left_on_the_cluster_and_the_model_pickles(client):
+    X, y = _data(n=500)
+    arrays = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    model = SparseSVC(alpha=0.02, client=client).fit(*arrays)
+    deadline = time.monotonic() + 10.0
+    while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+        assert time.monotonic() < deadline, "tasks are left on the cluster"
+        time.sleep(0.05)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.coef_, model.coef_)
+    assert again.client is None
+
+
+def test_a_fit_survives_the_death_of_a_worker():
+    X, y = _data(n=8000)
+    whole = OnOneMachine(alpha=0.005, tol=1e-5).fit(X, y)
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        arrays = da.from_array(X, chunks=(400, -1)), da.from_array(y, chunks=400)
+        victim = next(iter(client.run(os.getpid).values()))
+        threading.Timer(0.4, os.kill, (victim, signal.SIGKILL)).start()
+        model = SparseSVC(alpha=0.005, tol=1e-4, client=client).fit(*arrays)
+    assert model.dual_gap_ <= 1e-4
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.2e-4)
+
+
+def test_what_is_no_collection_is_refused_in_a_sentence(client):
+    X, y = _data(n=50)
+    with pytest.raises(ValueError, match=r"use sparsvm\.SparseSVC"):
+        SparseSVC(client=client).fit(X, y)
+    lazy = da.from_array(X, chunks=(25, -1))
+    with pytest.raises(ValueError, match="different numbers of partitions"):
+        SparseSVC(client=client).fit(lazy, da.from_array(y, chunks=10))
