@@ -13,6 +13,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "linalg/blas.hpp"
 
@@ -56,12 +57,19 @@ inline void check_shape(const char* what, const Input<double, 2>& array, int64_t
                               std::to_string(n) + ", " + std::to_string(m) + ").");
 }
 
+// A copy of integers: what native code takes for an index must not change after its check, and the
+// caller's array may, in another thread.
+template <typename T>
+std::vector<T> copied(const Input<T, 1>& array) {
+  return std::vector<T>(array.data(), array.data() + length(array));
+}
+
 // Class or group numbers must lie in 0 .. limit - 1.
-inline void check_numbers(const char* what, const Input<int32_t, 1>& array, int64_t limit) {
-  for (int64_t i = 0; i < length(array); ++i) {
-    if (array.data()[i] >= 0 && array.data()[i] < limit) continue;
+inline void check_numbers(const char* what, const std::vector<int32_t>& numbers, int64_t limit) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] >= 0 && numbers[i] < limit) continue;
     throw std::invalid_argument(std::string(what) + "[" + std::to_string(i) + "] is " +
-                                std::to_string(array.data()[i]) + ", outside 0 .. " +
+                                std::to_string(numbers[i]) + ", outside 0 .. " +
                                 std::to_string(limit - 1) + ".");
   }
 }
@@ -78,7 +86,10 @@ struct Allowed {
   const char* must;
   double least = -std::numeric_limits<double>::infinity();
   bool more = false;  // than the least
-  bool accepts(double v) const { return std::isfinite(v) && (more ? v > least : v >= least); }
+  double below = std::numeric_limits<double>::infinity();
+  bool accepts(double v) const {
+    return std::isfinite(v) && (more ? v > least : v >= least) && v < below;
+  }
 };
 inline constexpr Allowed kFinite{"finite"};
 inline constexpr Allowed kNotNegative{"finite and not negative", 0.0};

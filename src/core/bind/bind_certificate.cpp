@@ -60,7 +60,7 @@ double largest_norm(const Design& design, const Matrix& Y, double scale, const V
                     const Vector& column_norms, const std::string& kind, double l1_ratio,
                     const Integers& groups, int64_t n_groups, bool per_class, const Vector& omega) {
   const GradientBound bound = checked_bound(design, Y, scale, error, column_norms);
-  const PenaltyArrays arrays{kind, l1_ratio, groups, n_groups, per_class, omega};
+  const PenaltyArrays arrays{kind, l1_ratio, copied(groups), n_groups, per_class, omega};
   arrays.check(design.d());
   const Penalty penalty = arrays.view(design.d(), columns(Y));
   load_blas();
@@ -80,12 +80,14 @@ double value_of_penalty(const Matrix& W, const Integers& groups, const Vector& o
 // Entry (z, k): the sum of column k of the values over the samples of class z.
 Output::Matrix class_sums(const Matrix& values, const Integers& y) {
   const int64_t n = rows(values), K = columns(values);
-  check_size("y has", length(y), "the number of rows of the values is", n);
-  check_numbers("y", y, K);
+  const std::vector<int32_t> classes = copied(y);
+  check_size("y has", std::ssize(classes), "the number of rows of the values is", n);
+  check_numbers("y", classes, K);
   std::vector<ExactSum> sums(static_cast<std::size_t>(entries_of(K, K)));
   for (int64_t i = 0; i < n; ++i)
     for (int64_t k = 0; k < K; ++k)
-      sums[static_cast<std::size_t>(y.data()[i] * K + k)].add(values.data()[i * K + k]);
+      sums[static_cast<std::size_t>(classes[static_cast<std::size_t>(i)] * K + k)].add(
+          values.data()[i * K + k]);
   Output out(K * K);
   std::transform(sums.begin(), sums.end(), out.data(), [](const ExactSum& s) { return s.value(); });
   return out.matrix(K, K, false);

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
@@ -24,25 +25,28 @@ namespace {
 using Features = Input<int32_t, 1>;
 using Samples = Input<int64_t, 1>;
 
+/// A copy of the indices, each of which lies in 0 .. limit - 1.
 template <typename Index>
-void check_range(const Index* values, int64_t count, int64_t limit, const char* what,
-                 const char* of) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (values[i] < 0 || values[i] >= limit) {
-      throw std::out_of_range(std::string(what) + " " + std::to_string(values[i]) +
-                              " at position " + std::to_string(i) + " is outside the " +
-                              std::to_string(limit) + " " + of + " of the design.");
+std::vector<Index> checked(const Input<Index, 1>& indices, int64_t limit, const char* what,
+                           const char* of) {
+  std::vector<Index> list = copied(indices);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] < 0 || list[i] >= limit) {
+      throw std::out_of_range(std::string(what) + " " + std::to_string(list[i]) + " at position " +
+                              std::to_string(i) + " is outside the " + std::to_string(limit) + " " +
+                              of + " of the design.");
     }
   }
+  return list;
 }
 
-void check_features(const Design& X, const Features& features) {
-  check_range(features.data(), length(features), X.d(), "Feature index", "features");
+std::vector<int32_t> checked_features(const Design& X, const Features& features) {
+  return checked(features, X.d(), "Feature index", "features");
 }
 
-void check_increasing(const Features& features) {
-  for (int64_t k = 1; k < length(features); ++k) {
-    const int32_t before = features.data()[k - 1], here = features.data()[k];
+void check_increasing(const std::vector<int32_t>& features) {
+  for (std::size_t k = 1; k < features.size(); ++k) {
+    const int32_t before = features[k - 1], here = features[k];
     if (here > before) continue;
     throw std::invalid_argument("Feature " + std::to_string(here) + " is listed after " +
                                 std::to_string(before) + "; the features must increase.");
@@ -56,33 +60,37 @@ void check_interval(int64_t first, int64_t last, int64_t count, const char* what
                               std::to_string(count) + " " + what + " of the design.");
 }
 
-void check_samples(const Design& X, const Samples& samples) {
-  check_range(samples.data(), length(samples), X.n(), "Sample index", "samples");
+std::vector<int64_t> checked_samples(const Design& X, const Samples& samples) {
+  return checked(samples, X.n(), "Sample index", "samples");
 }
 
 RowIndex take_rows(const std::optional<Samples>& rows, int64_t stored) {
   if (!rows) return std::nullopt;
-  check_range(rows->data(), length(*rows), stored, "Row index", "stored rows");
-  bool identity = length(*rows) == stored;
-  for (int64_t i = 0; identity && i < stored; ++i) identity = rows->data()[i] == i;
+  std::vector<int64_t> list = checked(*rows, stored, "Row index", "stored rows");
+  bool identity = std::ssize(list) == stored;
+  for (int64_t i = 0; identity && i < stored; ++i)
+    identity = list[static_cast<std::size_t>(i)] == i;
   if (identity) return std::nullopt;
-  return std::vector<int64_t>(rows->data(), rows->data() + length(*rows));
+  return list;
 }
 
 template <typename T, typename Order>
 using Values = nb::ndarray<const T, nb::ndim<2>, Order, nb::device::cpu>;
 
 template <typename T, bool ColumnMajor, typename Order>
-std::unique_ptr<Design> make_dense(const Values<T, Order>& X, const std::optional<Samples>& rows) {
+std::unique_ptr<Design> make_dense(const Values<T, Order>& X, const std::optional<Samples>& rows,
+                                   const std::optional<Vector>& center) {
   const auto n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
   check_countable(d, "features");
-  return dense_design(X.data(), ColumnMajor, n, d, take_rows(rows, n));
+  if (center) check_size("center has", length(*center), "the design's number of features is", d);
+  return dense_design(X.data(), ColumnMajor, n, d, take_rows(rows, n),
+                      center ? copied(*center) : std::vector<double>());
 }
 
 // True if each major's indices strictly increase; throws where they would be read out of bounds.
-bool is_canonical(const Input<int32_t, 1>& indices, const Input<int64_t, 1>& indptr,
-                  int64_t minors) {
-  const int64_t majors = length(indptr) - 1, stored = length(indices);
+bool increasing_within(const Input<int32_t, 1>& indices, const std::vector<int64_t>& indptr,
+                       int64_t minors) {
+  const int64_t majors = std::ssize(indptr) - 1, stored = length(indices);
   if (majors < 0) throw std::invalid_argument("indptr is empty; it needs at least one entry.");
   const int64_t* start = indptr.data();
   const int32_t* minor = indices.data();
@@ -116,22 +124,28 @@ bool is_canonical(const Input<int32_t, 1>& indices, const Input<int64_t, 1>& ind
   return increasing;
 }
 
+bool is_canonical(const Input<int32_t, 1>& indices, const Input<int64_t, 1>& indptr,
+                  int64_t minors) {
+  return increasing_within(indices, copied(indptr), minors);
+}
+
 template <typename T>
 std::unique_ptr<Design> make_sparse(const Input<T, 1>& data, const Input<int32_t, 1>& indices,
                                     const Input<int64_t, 1>& indptr, int64_t n, int64_t d,
                                     bool by_columns, const std::optional<Samples>& rows) {
   check_countable(d, "features");
   check_countable(n, "samples");
-  check_size("indptr has", length(indptr), by_columns ? "features + 1 is" : "rows + 1 is",
+  std::vector<int64_t> starts = copied(indptr);
+  check_size("indptr has", std::ssize(starts), by_columns ? "features + 1 is" : "rows + 1 is",
              (by_columns ? d : n) + 1);
   check_size("data has", length(data), "indices has", length(indices));
-  if (!is_canonical(indices, indptr, by_columns ? n : d)) {
+  if (!increasing_within(indices, starts, by_columns ? n : d)) {
     throw std::invalid_argument(
         "The sparse entries are not sorted or not distinct; call sum_duplicates() first.");
   }
   if (rows) check_countable(length(*rows), "samples");
-  const Compressed<T> view{data.data(), indices.data(), indptr.data()};
-  return sparse_design(view, by_columns, n, d, take_rows(rows, n));
+  return sparse_design(data.data(), indices.data(), std::move(starts), by_columns, n, d,
+                       take_rows(rows, n));
 }
 
 const char* layout_name(const Design& X) {
@@ -146,10 +160,11 @@ const char* layout_name(const Design& X) {
 
 void bind_factories(nb::class_<Design>& design) {
   const char* doc =
-      "View a 2-D array in C or Fortran order, float32 or float64, through a row index.";
+      "View a 2-D array in C or Fortran order, float32 or float64, through a row index, less a "
+      "centre of d values.";
   const auto dense = [&](auto factory) {
     design.def_static("dense", factory, nb::arg("X").noconvert(), nb::arg("rows") = nb::none(),
-                      nb::keep_alive<0, 1>(), doc);
+                      nb::arg("center") = nb::none(), nb::keep_alive<0, 1>(), doc);
   };
   dense(&make_dense<double, false, nb::c_contig>);
   dense(&make_dense<float, false, nb::c_contig>);
@@ -159,7 +174,7 @@ void bind_factories(nb::class_<Design>& design) {
     design.def_static("sparse", factory, nb::arg("data").noconvert(),
                       nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(), nb::arg("n"),
                       nb::arg("d"), nb::arg("by_columns"), nb::arg("rows") = nb::none(),
-                      nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
+                      nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
                       "View CSR (or CSC, by_columns) arrays: int32 indices, int64 indptr.");
   };
   sparse(&make_sparse<double>);
@@ -168,9 +183,9 @@ void bind_factories(nb::class_<Design>& design) {
 
 void bind_products(nb::class_<Design>& design) {
   design.def("gather_columns", [](const Design& X, const Features& features) {
-    check_features(X, features);
-    return computed(X.n(), length(features), true,
-                    [&](double* out) { X.gather_columns(features.data(), length(features), out); });
+    const std::vector<int32_t> listed = checked_features(X, features);
+    return computed(X.n(), std::ssize(listed), true,
+                    [&](double* out) { X.gather_columns(listed.data(), std::ssize(listed), out); });
   }, nb::arg("features"), "X[:, features] as an (n, m) array in Fortran order.");
 
   design.def("scores", [](const Design& X, const Matrix& W) {
@@ -180,10 +195,10 @@ void bind_products(nb::class_<Design>& design) {
   }, nb::arg("W"), "X @ W, W of shape (d, K).");
 
   design.def("scores_subset", [](const Design& X, const Features& features, const Matrix& W) {
-    check_features(X, features);
-    check_size("W has", rows(W), "the number of listed features is", length(features));
+    const std::vector<int32_t> listed = checked_features(X, features);
+    check_size("W has", rows(W), "the number of listed features is", std::ssize(listed));
     return computed(X.n(), columns(W), false, [&](double* out) {
-      X.scores_subset(features.data(), length(features), W.data(), columns(W), out);
+      X.scores_subset(listed.data(), std::ssize(listed), W.data(), columns(W), out);
     });
   }, nb::arg("features"), nb::arg("W"), "X[:, features] @ W, W of shape (m, K).");
 
@@ -191,20 +206,20 @@ void bind_products(nb::class_<Design>& design) {
       "scores_range",
       [](const Design& X, int64_t first, int64_t last, const Features& features, const Matrix& W) {
     check_interval(first, last, X.n(), "samples");
-    check_features(X, features);
-    check_increasing(features);
-    check_size("W has", rows(W), "the number of listed features is", length(features));
+    const std::vector<int32_t> listed = checked_features(X, features);
+    check_increasing(listed);
+    check_size("W has", rows(W), "the number of listed features is", std::ssize(listed));
     return computed(last - first, columns(W), false, [&](double* out) {
-      X.scores_range(first, last, features.data(), length(features), W.data(), columns(W), out);
+      X.scores_range(first, last, listed.data(), std::ssize(listed), W.data(), columns(W), out);
     });
   }, nb::arg("first"), nb::arg("last"), nb::arg("features"), nb::arg("W"),
       "X[first:last, features] @ W, the features increasing, W of shape (m, K).");
 
   design.def("scores_samples", [](const Design& X, const Samples& samples, const Matrix& W) {
-    check_samples(X, samples);
+    const std::vector<int64_t> listed = checked_samples(X, samples);
     check_size("W has", rows(W), "the design's number of features is", X.d());
-    return computed(length(samples), columns(W), false, [&](double* out) {
-      X.scores_samples(samples.data(), length(samples), W.data(), columns(W), out);
+    return computed(std::ssize(listed), columns(W), false, [&](double* out) {
+      X.scores_samples(listed.data(), std::ssize(listed), W.data(), columns(W), out);
     });
   }, nb::arg("samples"), nb::arg("W"), "X[samples] @ W, W of shape (d, K).");
 
@@ -215,10 +230,10 @@ void bind_products(nb::class_<Design>& design) {
   }, nb::arg("Y"), "X.T @ Y, Y of shape (n, K).");
 
   design.def("transposed_subset", [](const Design& X, const Features& features, const Matrix& Y) {
-    check_features(X, features);
+    const std::vector<int32_t> listed = checked_features(X, features);
     check_size("Y has", rows(Y), "the design's number of samples is", X.n());
-    return computed(length(features), columns(Y), false, [&](double* out) {
-      X.transposed_subset(features.data(), length(features), Y.data(), columns(Y), out);
+    return computed(std::ssize(listed), columns(Y), false, [&](double* out) {
+      X.transposed_subset(listed.data(), std::ssize(listed), Y.data(), columns(Y), out);
     });
   }, nb::arg("features"), nb::arg("Y"), "X[:, features].T @ Y, Y of shape (n, K).");
 
@@ -231,20 +246,15 @@ void bind_products(nb::class_<Design>& design) {
   }, nb::arg("first"), nb::arg("last"), nb::arg("Y"), "X[:, first:last].T @ Y, Y of shape (n, K).");
 
   design.def("transposed_samples", [](const Design& X, const Samples& samples, const Matrix& Y) {
-    check_samples(X, samples);
-    check_size("Y has", rows(Y), "the number of listed samples is", length(samples));
+    const std::vector<int64_t> listed = checked_samples(X, samples);
+    check_size("Y has", rows(Y), "the number of listed samples is", std::ssize(listed));
     return computed(X.d(), columns(Y), false, [&](double* out) {
-      X.transposed_samples(samples.data(), length(samples), Y.data(), columns(Y), out);
+      X.transposed_samples(listed.data(), std::ssize(listed), Y.data(), columns(Y), out);
     });
   }, nb::arg("samples"), nb::arg("Y"), "X[samples].T @ Y, one row of Y per listed sample.");
 }
 
 void bind_summaries(nb::class_<Design>& design) {
-  design.def("set_center", [](Design& X, const Vector& center) {
-    check_size("center has", length(center), "the design's number of features is", X.d());
-    X.set_center(center.data());
-  }, nb::arg("center"), "Be X - center from now on (dense only); call it before sharing.");
-
   design.def("column_stats",
              [](const Design& X, const std::optional<Vector>& mass) {
     if (mass) check_size("mass has", length(*mass), "the design's number of samples is", X.n());

@@ -36,16 +36,25 @@ FirstOrderMethod first_order_method(const std::string& name) {
       "The method must be one of forward_backward, fista and sparsa, but is '" + name + "'.");
 }
 
+// Throws unless the penalty is a sum over features.
+void require_features_alone(const BoundSmoothProblem& problem, const char* option) {
+  if (PenaltyProx(problem.problem().penalty).by_feature()) return;
+  throw std::invalid_argument(std::string(option) +
+                              " needs a penalty that is a sum over features, not over groups.");
+}
+
 // What the methods share towards Python: the problem they keep alive, the start, the last point.
 template <typename Method>
 class SmoothRun {
  public:
   void start(const Matrix& weights, const Vector& intercept) {
+    const Exclusive::Turn turn = exclusive_.take();
     problem_.check_start(weights, intercept);
     method_.start(weights.data(), intercept.data());
   }
 
   int64_t run(int64_t iterations, double tolerance) {
+    const Exclusive::Turn turn = exclusive_.take();
     load_blas();
     Monitor monitor{nb::none()};
     nb::gil_scoped_release released;
@@ -54,7 +63,13 @@ class SmoothRun {
 
   bool settled() const { return method_.settled(); }
   // Copies of W (d, outputs) and b.
-  nb::tuple last() const {
+  nb::tuple last() {
+    const Exclusive::Turn turn = exclusive_.take();
+    return point();
+  }
+
+ protected:
+  nb::tuple point() const {
     const int64_t d = problem_.d(), outputs = problem_.outputs();
     Output W(d * outputs), b(outputs);
     std::copy(method_.weights().begin(), method_.weights().end(), W.data());
@@ -62,12 +77,13 @@ class SmoothRun {
     return nb::make_tuple(W.matrix(d, outputs, false), b.vector());
   }
 
- protected:
   template <typename... Options>
-  SmoothRun(const BoundSmoothProblem& problem, Options&&... options)
-      : problem_(problem), method_(problem.problem(), std::forward<Options>(options)...) {}
+  SmoothRun(const char* name, const BoundSmoothProblem& problem, Options&&... options)
+      : problem_(problem), exclusive_(name),
+        method_(problem.problem(), std::forward<Options>(options)...) {}
 
-  BoundSmoothProblem problem_;
+  const BoundSmoothProblem& problem_;
+  Exclusive exclusive_;
   Method method_;
 };
 
@@ -76,11 +92,23 @@ class FirstOrderRun : public SmoothRun<FirstOrder> {
   FirstOrderRun(const BoundSmoothProblem& problem, const std::string& method, bool line_search,
                 double L, double eta, int64_t memory, double sigma, double smallest, double largest,
                 const nb::object& penalty)
-      : SmoothRun(problem, prox_term(problem.problem().penalty, penalty),
-                  FirstOrderOptions{first_order_method(method), line_search, L, eta, memory, sigma,
-                                    smallest, largest}) {}
+      : SmoothRun("FirstOrder", problem, prox_term(problem.problem().penalty, penalty),
+                  checked({first_order_method(method), line_search, L, eta, memory, sigma, smallest,
+                           largest})) {}
 
   double lipschitz() const { return method_.lipschitz(); }
+
+ private:
+  // Throws unless every search for a step ends.
+  static FirstOrderOptions checked(const FirstOrderOptions& options) {
+    check_value("L", options.L, kPositive);
+    check_value("eta", options.eta, {"above 1 and finite", 1.0, true});
+    check_value("sigma", options.sigma, kNotNegative);
+    check_value("smallest", options.smallest, kNotNegative);
+    check_value("largest", options.largest, {"finite and at least smallest", options.smallest});
+    check_value("memory", static_cast<double>(options.memory), {"at least 0", 0.0});
+    return options;
+  }
 };
 
 class BcdRun : public SmoothRun<Bcd> {
@@ -88,17 +116,19 @@ class BcdRun : public SmoothRun<Bcd> {
   BcdRun(const BoundSmoothProblem& problem, bool line_search, bool randomised, double sigma,
          double omega, double epsilon, bool largest_violation, bool row_norms, bool shrinking,
          uint64_t seed)
-      : SmoothRun(problem, PenaltyProx(problem.problem().penalty),
-                  BcdOptions{line_search, randomised, sigma, omega, epsilon, largest_violation,
-                             row_norms, shrinking, seed}) {}
+      : SmoothRun("Bcd", problem, PenaltyProx(problem.problem().penalty),
+                  checked(problem, {line_search, randomised, sigma, omega, epsilon,
+                                    largest_violation, row_norms, shrinking, seed})) {}
 
   nb::object constants() const { return to_numpy(method_.constants()); }
   int64_t active_blocks() const { return method_.active_blocks(); }
-  nb::tuple violation() const {
+  nb::tuple violation() {
+    const Exclusive::Turn turn = exclusive_.take();
     const auto [sum, largest] = method_.violation();
     return nb::make_tuple(sum, largest);
   }
   nb::tuple partial(int64_t part) {
+    const Exclusive::Turn turn = exclusive_.take();
     if (part < 0 || part >= std::ssize(method_.constants()) - 1) {
       throw std::invalid_argument("There is no block " + std::to_string(part) + " among " +
                                   std::to_string(method_.constants().size() - 1) + ".");
@@ -107,16 +137,26 @@ class BcdRun : public SmoothRun<Bcd> {
     const auto [G, h] = method_.partial(part);
     return nb::make_tuple(to_numpy(G), to_numpy(h));
   }
+
+ private:
+  static BcdOptions checked(const BoundSmoothProblem& problem, const BcdOptions& options) {
+    check_value("sigma", options.sigma, kNotNegative);
+    check_value("omega", options.omega, {"between 0 and 1", 0.0, true, 1.0});
+    check_value("epsilon", options.epsilon, kPositive);
+    if (options.row_norms) require_features_alone(problem, "row_norms");
+    return options;
+  }
 };
 
 class FobosRun : public SmoothRun<Fobos> {
  public:
   FobosRun(const BoundSmoothProblem& problem, Input<int64_t, 1> samples, double eta0, bool lazy,
            uint64_t seed)
-      : SmoothRun(problem, PenaltyProx(problem.problem().penalty), FobosOptions{eta0, lazy, seed},
-                  checked(problem, samples)) {}
+      : SmoothRun("Fobos", problem, PenaltyProx(problem.problem().penalty),
+                  checked(problem, {eta0, lazy, seed}), checked(problem, samples)) {}
 
   int64_t run(int64_t passes, double) {
+    const Exclusive::Turn turn = exclusive_.take();
     Monitor monitor{nb::none()};
     nb::gil_scoped_release released;
     method_.run(passes, [&] { monitor.poll(); });
@@ -124,8 +164,9 @@ class FobosRun : public SmoothRun<Fobos> {
   }
 
   bool settled() const { return false; }
-  nb::tuple last() const {
-    const nb::tuple point = SmoothRun::last();
+  nb::tuple last() {
+    const Exclusive::Turn turn = exclusive_.take();
+    const nb::tuple point = SmoothRun::point();
     if (!method_.hinge()) return point;
     const std::vector<double> mean = method_.dual();
     const int64_t n = problem_.n(), K = problem_.classes();
@@ -135,10 +176,16 @@ class FobosRun : public SmoothRun<Fobos> {
   }
 
  private:
+  static FobosOptions checked(const BoundSmoothProblem& problem, const FobosOptions& options) {
+    check_value("eta0", options.eta0, kPositive);
+    if (options.lazy) require_features_alone(problem, "lazy");
+    return options;
+  }
+
   static std::vector<int64_t> checked(const BoundSmoothProblem& problem,
                                       const Input<int64_t, 1>& samples) {
     const int64_t n = problem.n();
-    std::vector<int64_t> list(samples.data(), samples.data() + length(samples));
+    std::vector<int64_t> list = copied(samples);
     if (list.empty()) throw std::invalid_argument("samples must not be empty.");
     for (const int64_t i : list) {
       if (i >= 0 && i < n) continue;
@@ -155,32 +202,46 @@ class HsdmRun {
           double gamma, double relaxation, double step, double decay, double radius)
       : n_(rows(x)), width_(columns(x) + 1), classes_(classes) {
     if (classes < 2) throw std::invalid_argument("There must be two classes at least.");
-    check_countable(n_ * classes, "class scores");
-    check_size("y has", length(y), "the number of samples is", n_);
+    if (n_ < 1) throw std::invalid_argument("There must be one sample at least.");
+    check_countable(classes, "classes");
+    check_countable(width_, "features");
+    check_countable(entries_of(n_, classes), "class scores");
+    const std::vector<int32_t> numbers = copied(y);
+    check_size("y has", std::ssize(numbers), "the number of samples is", n_);
     check_size("weight has", length(weight), "the number of samples is", n_);
-    check_numbers("y", y, classes);
+    check_numbers("y", numbers, classes);
+    check_values("x", x, kFinite);
+    check_values("weight", weight, kPositive);
+    check_value("gamma", gamma, kPositive);
+    check_value("relaxation", relaxation, kPositive);
+    check_value("step", step, kPositive);
+    check_value("decay", decay, kPositive);
+    check_value("radius", radius, kPositive);
     const HsdmOptions options{gamma, relaxation, step, decay, radius};
     load_blas();
     Monitor monitor{nb::none()};
     nb::gil_scoped_release released;
-    method_ = std::make_unique<Hsdm>(x.data(), n_, width_ - 1, y.data(), weight.data(), classes,
-                                     options, [&] { monitor.poll(); });
+    method_ = std::make_unique<Hsdm>(x.data(), n_, width_ - 1, numbers.data(), weight.data(),
+                                     classes, options, [&] { monitor.poll(); });
   }
 
   void run(int64_t iterations) {
+    const Exclusive::Turn turn = exclusive_.take();
     load_blas();
     Monitor monitor{nb::none()};
     nb::gil_scoped_release released;
     method_->run(iterations, [&] { monitor.poll(); });
   }
 
-  Output::Matrix point() const {
+  Output::Matrix point() {
+    const Exclusive::Turn turn = exclusive_.take();
     Output out(classes_ * width_);
     std::copy(method_->point().begin(), method_->point().end(), out.data());
     return out.matrix(classes_, width_, false);
   }
 
   Output::Matrix dual() {
+    const Exclusive::Turn turn = exclusive_.take();
     return computed(n_, classes_, false, [&](double* out) { method_->dual(out); });
   }
 
@@ -191,6 +252,7 @@ class HsdmRun {
 
  private:
   int64_t n_, width_, classes_;
+  Exclusive exclusive_{"Hsdm"};
   std::unique_ptr<Hsdm> method_;
 };
 
@@ -219,12 +281,14 @@ class FbpdRun {
         method_(problem.problem(), prox_term(problem.problem().penalty, penalty), options_) {}
 
   void start(const Matrix& weights, const Vector& intercept, const Matrix& dual) {
+    const Exclusive::Turn turn = exclusive_.take();
     problem_.check_start(weights, intercept, dual);
     load_blas();
     method_.start(weights.data(), intercept.data(), dual.data());
   }
 
   int64_t run(int64_t iterations, double tolerance) {
+    const Exclusive::Turn turn = exclusive_.take();
     load_blas();
     Monitor monitor{nb::none()};
     const nb::gil_scoped_release released;
@@ -233,10 +297,22 @@ class FbpdRun {
 
   bool settled() const { return method_.settled(); }
   nb::tuple steps() const { return nb::make_tuple(options_.tau, options_.sigma); }
-  nb::object slack() const { return to_numpy(method_.slack()); }
-  nb::tuple last() const { return point(method_.last()); }
-  nb::tuple mean() const { return point(method_.mean()); }
-  void forget() { method_.forget(); }
+  nb::object slack() {
+    const Exclusive::Turn turn = exclusive_.take();
+    return to_numpy(method_.slack());
+  }
+  nb::tuple last() {
+    const Exclusive::Turn turn = exclusive_.take();
+    return point(method_.last());
+  }
+  nb::tuple mean() {
+    const Exclusive::Turn turn = exclusive_.take();
+    return point(method_.mean());
+  }
+  void forget() {
+    const Exclusive::Turn turn = exclusive_.take();
+    method_.forget();
+  }
 
  private:
   nb::tuple point(const FbpdPoint& x) const {
@@ -251,6 +327,7 @@ class FbpdRun {
 
   const BoundHingeProblem& problem_;
   FbpdOptions options_;
+  Exclusive exclusive_{"Fbpd"};
   Fbpd method_;
 };
 

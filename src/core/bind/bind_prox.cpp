@@ -115,7 +115,7 @@ Output::Matrix penalty(const Matrix& W, double step, const std::string& kind, do
                        const Integers& groups, int64_t n_groups, bool per_class,
                        const Vector& omega) {
   const int64_t d = rows(W), outputs = columns(W);
-  const PenaltyArrays arrays{kind, l1_ratio, groups, n_groups, per_class, omega};
+  const PenaltyArrays arrays{kind, l1_ratio, copied(groups), n_groups, per_class, omega};
   arrays.check(d);
   check_value("step", step, kNotNegative);
   PenaltyProx prox(arrays.view(d, outputs));

@@ -22,9 +22,9 @@ constexpr double kLeastPart = 1e-100;
 constexpr auto any = [](double) { return true; };
 
 // Throws unless what every problem has of its samples fits the design.
-void check_samples(const Design& design, const Integers& y, const Vector& mass, const Matrix& cost,
-                   const std::optional<Vector>& margin_scale, const std::optional<Matrix>& tilt,
-                   double alpha) {
+void check_samples(const Design& design, const std::vector<int32_t>& y, const Vector& mass,
+                   const Matrix& cost, const std::optional<Vector>& margin_scale,
+                   const std::optional<Matrix>& tilt, double alpha) {
   const int64_t n = design.n(), K = rows(cost);
   if (n < 1 || K < 2) {
     throw std::invalid_argument("A problem needs at least one sample and two classes; found " +
@@ -32,7 +32,7 @@ void check_samples(const Design& design, const Integers& y, const Vector& mass, 
                                 " classes.");
   }
   check_shape("cost", cost, K, K);
-  check_size("y has", length(y), "the design's number of samples is", n);
+  check_size("y has", std::ssize(y), "the design's number of samples is", n);
   check_size("mass has", length(mass), "the design's number of samples is", n);
   if (margin_scale) {
     check_size("margin_scale has", length(*margin_scale), "the design's number of samples is", n);
@@ -75,7 +75,7 @@ double penalty_at(const BoundSmoothProblem& bound, const Matrix& W) {
 }  // namespace
 
 void PenaltyArrays::check(int64_t d) const {
-  check_size("groups has", length(groups), "the design's number of features is", d);
+  check_size("groups has", std::ssize(groups), "the design's number of features is", d);
   check_size("omega has", length(omega), "the design's number of features is", d);
   if (n_groups < 0 || n_groups > d) {
     throw std::invalid_argument("n_groups is " + std::to_string(n_groups) + " for " +
@@ -100,8 +100,8 @@ BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector ma
                                      std::optional<Matrix> tilt, double offset,
                                      const std::string& kind, double l1_ratio, Integers groups,
                                      int64_t n_groups, bool per_class, Vector omega)
-    : y_(y), mass_(mass), cost_(cost), margin_scale_(margin_scale), margins_(margins), tilt_(tilt),
-      penalty_{kind, l1_ratio, groups, n_groups, per_class, omega} {
+    : y_(copied(y)), mass_(mass), cost_(cost), margin_scale_(margin_scale), margins_(margins),
+      tilt_(tilt), penalty_{kind, l1_ratio, copied(groups), n_groups, per_class, omega} {
   check_samples(design, y_, mass_, cost_, margin_scale_, tilt_, alpha);
   const int64_t n = design.n(), d = design.d(), K = rows(cost), outputs = K == 2 ? 1 : K;
   check_values("cost", cost, kFinite);
@@ -147,8 +147,8 @@ BoundSmoothProblem::BoundSmoothProblem(const Design& design, const std::string& 
                                        double alpha, bool intercept, std::optional<Matrix> tilt,
                                        const std::string& kind, double l1_ratio, Integers groups,
                                        int64_t n_groups, bool per_class, Vector omega)
-    : y_(y), mass_(mass), cost_(cost), margin_scale_(margin_scale), tilt_(tilt),
-      penalty_{kind, l1_ratio, groups, n_groups, per_class, omega} {
+    : y_(copied(y)), mass_(mass), cost_(cost), margin_scale_(margin_scale), tilt_(tilt),
+      penalty_{kind, l1_ratio, copied(groups), n_groups, per_class, omega} {
   check_samples(design, y_, mass_, cost_, margin_scale_, tilt_, alpha);
   check_values("cost", cost_, kNotNegative);
   penalty_.check(design.d());

@@ -16,11 +16,11 @@
 
 namespace sparsvm {
 
-// The arrays of a penalty.
+// The arrays of a penalty, of its groups a copy.
 struct PenaltyArrays {
   std::string kind;
   double l1_ratio;
-  Integers groups;
+  std::vector<int32_t> groups;
   int64_t n_groups;
   bool per_class;
   Vector omega;
@@ -51,7 +51,7 @@ class BoundHingeProblem {
   void check_start(const Matrix& weights, const Vector& intercept, const Matrix& dual) const;
 
  private:
-  Integers y_;
+  std::vector<int32_t> y_;
   Vector mass_;
   Matrix cost_;
   std::optional<Vector> margin_scale_;
@@ -68,6 +68,8 @@ class BoundSmoothProblem {
                      Matrix cost, std::optional<Vector> margin_scale, double alpha, bool intercept,
                      std::optional<Matrix> tilt, const std::string& kind, double l1_ratio,
                      Integers groups, int64_t n_groups, bool per_class, Vector omega);
+  BoundSmoothProblem(const BoundSmoothProblem&) = delete;
+  BoundSmoothProblem& operator=(const BoundSmoothProblem&) = delete;
 
   const SmoothProblem& problem() const { return problem_; }
   int64_t n() const { return problem_.n(); }
@@ -79,7 +81,7 @@ class BoundSmoothProblem {
   void check_start(const Matrix& weights, const Vector& intercept) const;
 
  private:
-  Integers y_;
+  std::vector<int32_t> y_;
   Vector mass_;
   Matrix cost_;
   std::optional<Vector> margin_scale_;

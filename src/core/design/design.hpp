@@ -37,12 +37,28 @@ struct RowMap {
   int64_t operator()(int64_t i) const { return map ? map[i] : i; }
 };
 
+// Indices of the caller's sparse matrix, each clamped as it is read. They were checked, but another
+// thread of the caller may write to them at any time: what is read may then be wrong, but never points
+// outside. (A private copy would take a third of the data's memory.)
+struct Indices {
+  const int32_t* stored = nullptr;
+  uint32_t last = 0;  // the largest there may be
+
+  int32_t operator[](int64_t e) const { return operator()(e, 0, last); }
+  // Clamped to first ... first + range.
+  int32_t operator()(int64_t e, uint32_t first, uint32_t range) const {
+    const uint32_t above = static_cast<uint32_t>(stored[e]) - first;
+    return static_cast<int32_t>(first + (above < range ? above : range));
+  }
+  Indices operator+(int64_t entries) const { return {stored + entries, last}; }
+};
+
 // Compressed rows of a sparse design: sample i has the entries indptr[r] ... indptr[r + 1] - 1 with
 // r = rows(i). One of singles and doubles is set, as the scalar of the storage has it.
 struct StoredRows {
   const float* singles = nullptr;
   const double* doubles = nullptr;
-  const int32_t* indices = nullptr;
+  Indices indices;
   const int64_t* indptr = nullptr;
   RowMap rows;
 };
@@ -86,10 +102,6 @@ class Lazy {
     }
     return *value_;
   }
-  void reset() {
-    ready_.store(nullptr);
-    value_.reset();
-  }
   const T* peek() const { return ready_.load(std::memory_order_acquire); }
 
  private:
@@ -114,6 +126,7 @@ struct ColumnView {
   bool single;
 };
 
+// Nothing changes it: it may be read by several threads at once.
 class Design {
  public:
   // rows: the row index, or nothing for all stored rows in their own order.
@@ -128,10 +141,6 @@ class Design {
   int64_t d() const { return d_; }
   Layout layout() const { return layout_; }
   bool sparse() const { return layout_ == Layout::csr || layout_ == Layout::csc; }
-
-  // From now on be X − 1cᵀ (dense layouts only; d values). Call it before sharing the object;
-  // everything else is const and may be called from several threads.
-  virtual void set_center(const double* c) = 0;
 
   // out (n x m, column-major) = X[:, features].
   virtual void gather_columns(const int32_t* features, int64_t m, double* out) const = 0;

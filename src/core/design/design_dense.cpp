@@ -24,15 +24,11 @@ namespace {
 template <typename T, bool ColumnMajor>
 class DenseDesign final : public Design {
  public:
-  DenseDesign(const T* values, int64_t stored_rows, int64_t d, RowIndex rows)
+  DenseDesign(const T* values, int64_t stored_rows, int64_t d, RowIndex rows,
+              std::vector<double> center)
       : Design(ColumnMajor ? Layout::dense_cols : Layout::dense_rows, stored_rows, d,
                std::move(rows)),
-        values_(values), stored_rows_(stored_rows) {}
-
-  void set_center(const double* c) override {
-    center_.assign(c, c + d());
-    kept_.reset();
-  }
+        values_(values), stored_rows_(stored_rows), center_(std::move(center)) {}
 
   int64_t companion_bytes() const override { return kept_.peek() ? n() * d() * 8 : 0; }
   int64_t data_bytes() const override {
@@ -422,22 +418,24 @@ class DenseDesign final : public Design {
 
 template <typename T>
 std::unique_ptr<Design> make(const T* values, bool column_major, int64_t stored_rows, int64_t d,
-                             RowIndex rows) {
+                             RowIndex rows, std::vector<double> center) {
   if (column_major)
-    return std::make_unique<DenseDesign<T, true>>(values, stored_rows, d, std::move(rows));
-  return std::make_unique<DenseDesign<T, false>>(values, stored_rows, d, std::move(rows));
+    return std::make_unique<DenseDesign<T, true>>(values, stored_rows, d, std::move(rows),
+                                                  std::move(center));
+  return std::make_unique<DenseDesign<T, false>>(values, stored_rows, d, std::move(rows),
+                                                 std::move(center));
 }
 
 }  // namespace
 
 std::unique_ptr<Design> dense_design(const float* values, bool column_major, int64_t stored_rows,
-                                     int64_t d, RowIndex rows) {
-  return make<float>(values, column_major, stored_rows, d, std::move(rows));
+                                     int64_t d, RowIndex rows, std::vector<double> center) {
+  return make<float>(values, column_major, stored_rows, d, std::move(rows), std::move(center));
 }
 
 std::unique_ptr<Design> dense_design(const double* values, bool column_major, int64_t stored_rows,
-                                     int64_t d, RowIndex rows) {
-  return make<double>(values, column_major, stored_rows, d, std::move(rows));
+                                     int64_t d, RowIndex rows, std::vector<double> center) {
+  return make<double>(values, column_major, stored_rows, d, std::move(rows), std::move(center));
 }
 
 }  // namespace sparsvm

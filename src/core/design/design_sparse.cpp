@@ -22,12 +22,17 @@ namespace sparsvm {
 
 namespace {
 
+// The largest index below `minors`; without any there are no entries either.
+uint32_t last_of(int64_t minors) { return static_cast<uint32_t>(std::max<int64_t>(minors - 1, 0)); }
+
 template <typename T>
 struct CompressedCopy {
   std::vector<T> values;
   std::vector<int32_t> indices;
   std::vector<int64_t> indptr;
-  Compressed<T> view() const { return {values.data(), indices.data(), indptr.data()}; }
+  Compressed<T> view(int64_t minors) const {
+    return {values.data(), {indices.data(), last_of(minors)}, indptr.data()};
+  }
   int64_t bytes() const {
     return static_cast<int64_t>(values.size() * sizeof(T) + indices.size() * sizeof(int32_t) +
                                 indptr.size() * sizeof(int64_t));
@@ -53,6 +58,7 @@ CompressedCopy<T> turn(const Compressed<T>& in, RowMap majors, int64_t minors) {
     const int64_t r = majors(i);
     for (int64_t e = in.indptr[r]; e < in.indptr[r + 1]; ++e) {
       const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(in.indices[e])]++);
+      if (place >= out.indices.size()) continue;  // they were others when they were counted
       out.values[place] = in.values[e];
       out.indices[place] = static_cast<int32_t>(i);
     }
@@ -83,21 +89,24 @@ inline bool all_zero(const double* values, int64_t K) {
 template <typename T>
 class SparseDesign final : public Design {
  public:
-  SparseDesign(const Compressed<T>& given, bool by_columns, int64_t stored_rows, int64_t d,
-               RowIndex rows)
+  SparseDesign(const T* values, const int32_t* indices, std::vector<int64_t> indptr,
+               bool by_columns, int64_t stored_rows, int64_t d, RowIndex rows)
       : Design(by_columns ? Layout::csc : Layout::csr, stored_rows, d, std::move(rows)),
-        given_(given), by_columns_(by_columns), stored_rows_(stored_rows) {}
-
-  void set_center(const double*) override {
-    throw std::invalid_argument(
-        "A sparse design cannot be centred, since that would fill in its zeros; scale its columns "
-        "without centring them or convert X to a dense array.");
+        indptr_(std::move(indptr)), by_columns_(by_columns), stored_rows_(stored_rows) {
+    // These columns are handed out as they are (see sparse_columns).
+    if (by_columns && !indexed()) own_.assign(indices, indices + indptr_.back());
+    given_ = {values,
+              {own_.empty() ? indices : own_.data(), last_of(by_columns ? stored_rows : d)},
+              indptr_.data()};
+    // What was copied may have changed since its check.
+    for (int32_t& index : own_) index = Indices{&index, given_.indices.last}[0];
   }
 
   int64_t companion_bytes() const override {
     const auto* by_column = column_copy_.peek();
     const auto* by_row = row_copy_.peek();
-    return (by_column ? by_column->bytes() : 0) + (by_row ? by_row->bytes() : 0);
+    return (by_column ? by_column->bytes() : 0) + (by_row ? by_row->bytes() : 0) +
+           static_cast<int64_t>(own_.size() * sizeof(int32_t));
   }
   int64_t data_bytes() const override {
     return given_.indptr[by_columns_ ? d() : stored_rows_] *
@@ -212,11 +221,12 @@ class SparseDesign final : public Design {
     const Compressed<T> columns = by_column();
     std::fill(S, S + (last - first) * K, 0.0);
     for (int64_t k = 0; k < m; ++k) {
-      const int32_t* end = columns.indices + columns.indptr[features[k] + 1];
-      const int32_t* at = std::lower_bound(columns.indices + columns.indptr[features[k]], end,
-                                           static_cast<int32_t>(first));
+      const int32_t* all = columns.indices.stored;
+      const int32_t* end = all + columns.indptr[features[k] + 1];
+      const int32_t* at =
+          std::lower_bound(all + columns.indptr[features[k]], end, static_cast<int32_t>(first));
       for (; at < end && *at < last; ++at) {
-        const double x = static_cast<double>(columns.values[at - columns.indices]);
+        const double x = static_cast<double>(columns.values[at - all]);
         detail::add_scaled(x, Wm + k * K, S + (*at - first) * K, K);
       }
     }
@@ -308,7 +318,7 @@ class SparseDesign final : public Design {
 
   std::optional<SparseColumns> sparse_columns() const override {
     const Compressed<T> columns = by_column();
-    return SparseColumns{columns.values, columns.indices, columns.indptr, sizeof(T) == 4};
+    return SparseColumns{columns.values, columns.indices.stored, columns.indptr, sizeof(T) == 4};
   }
 
   void abs_scores(const double* w, double* out) const override {
@@ -329,17 +339,19 @@ class SparseDesign final : public Design {
     return column_copy_
         .get([&] {
       if (!by_columns_) return turn(given_, rows, d());
-      if (const auto* stored = row_copy_.peek()) return turn(stored->view(), rows, d());
+      if (const auto* stored = row_copy_.peek()) return turn(stored->view(d()), rows, d());
       // Turned twice: sorting each column by canonical position would cost a logarithm more.
       const CompressedCopy<T> stored = turn(given_, RowMap{nullptr, d()}, stored_rows_);
-      return turn(stored.view(), rows, d());
-    }).view();
+      return turn(stored.view(d()), rows, d());
+    }).view(n());
   }
 
   // Rows as they are stored; row_map() tells which are samples.
   Compressed<T> by_row() const {
     if (!by_columns_) return given_;
-    return row_copy_.get([&] { return turn(given_, RowMap{nullptr, d()}, stored_rows_); }).view();
+    return row_copy_.get([&] {
+      return turn(given_, RowMap{nullptr, d()}, stored_rows_);
+    }).view(d());
   }
 
   // Whether products read rows.
@@ -414,6 +426,8 @@ class SparseDesign final : public Design {
     }
   }
 
+  std::vector<int64_t> indptr_;
+  std::vector<int32_t> own_;  // of columns that are handed out
   Compressed<T> given_;
   bool by_columns_;
   int64_t stored_rows_;
@@ -422,14 +436,18 @@ class SparseDesign final : public Design {
 
 }  // namespace
 
-std::unique_ptr<Design> sparse_design(const Compressed<float>& given, bool by_columns,
+std::unique_ptr<Design> sparse_design(const float* values, const int32_t* indices,
+                                      std::vector<int64_t> indptr, bool by_columns,
                                       int64_t stored_rows, int64_t d, RowIndex rows) {
-  return std::make_unique<SparseDesign<float>>(given, by_columns, stored_rows, d, std::move(rows));
+  return std::make_unique<SparseDesign<float>>(values, indices, std::move(indptr), by_columns,
+                                               stored_rows, d, std::move(rows));
 }
 
-std::unique_ptr<Design> sparse_design(const Compressed<double>& given, bool by_columns,
+std::unique_ptr<Design> sparse_design(const double* values, const int32_t* indices,
+                                      std::vector<int64_t> indptr, bool by_columns,
                                       int64_t stored_rows, int64_t d, RowIndex rows) {
-  return std::make_unique<SparseDesign<double>>(given, by_columns, stored_rows, d, std::move(rows));
+  return std::make_unique<SparseDesign<double>>(values, indices, std::move(indptr), by_columns,
+                                                stored_rows, d, std::move(rows));
 }
 
 }  // namespace sparsvm

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "design/design.hpp"
 
@@ -38,7 +39,7 @@ void column_squares(const DenseRows<double>& X, int64_t d, double* out);
 template <typename T>
 struct Compressed {
   const T* values;
-  const int32_t* indices;
+  Indices indices;
   const int64_t* indptr;
 };
 
@@ -71,16 +72,20 @@ void scatter_range(const Compressed<double>& M, RowMap majors, int64_t first, in
 // -----------------------------------------------------------------
 // Designs over the caller's arrays, which must outlive them and have been checked.
 
-// Element (r, j) is at values[j * stored_rows + r] if column_major, otherwise at values[r * d + j].
+// Element (r, j) is at values[j * stored_rows + r] if column_major, otherwise at values[r * d + j];
+// `center` (d values, or none) is subtracted from every row.
 std::unique_ptr<Design> dense_design(const float* values, bool column_major, int64_t stored_rows,
-                                     int64_t d, RowIndex rows);
+                                     int64_t d, RowIndex rows, std::vector<double> center);
 std::unique_ptr<Design> dense_design(const double* values, bool column_major, int64_t stored_rows,
-                                     int64_t d, RowIndex rows);
+                                     int64_t d, RowIndex rows, std::vector<double> center);
 
-// CSR, or CSC if by_columns; the indices of each row or column strictly increase.
-std::unique_ptr<Design> sparse_design(const Compressed<float>& given, bool by_columns,
+// CSR, or CSC if by_columns; the indices of each row or column strictly increase. They are clamped
+// as they are read: the caller's array may be written to while the design lives.
+std::unique_ptr<Design> sparse_design(const float* values, const int32_t* indices,
+                                      std::vector<int64_t> indptr, bool by_columns,
                                       int64_t stored_rows, int64_t d, RowIndex rows);
-std::unique_ptr<Design> sparse_design(const Compressed<double>& given, bool by_columns,
+std::unique_ptr<Design> sparse_design(const double* values, const int32_t* indices,
+                                      std::vector<int64_t> indptr, bool by_columns,
                                       int64_t stored_rows, int64_t d, RowIndex rows);
 
 }  // namespace sparsvm

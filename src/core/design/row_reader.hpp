@@ -152,7 +152,13 @@ class SampleRows {
       : design_(design), features_(features), n_(design.n()) {
     if (design.sparse()) {
       view_ = design.stored_rows();
-      if (std::ssize(features) < design.d()) restrict_sparse();
+      int64_t longest = 0;
+      for (int64_t i = 0; i < n_; ++i) {
+        const int64_t r = view_.rows(i);
+        longest = std::max(longest, view_.indptr[r + 1] - view_.indptr[r]);
+      }
+      slots_.resize(static_cast<std::size_t>(longest));
+      if (std::ssize(features) < design.d()) restrict_sparse(longest);
     } else if (compress) {
       compress_dense();
     } else {
@@ -162,8 +168,14 @@ class SampleRows {
     }
   }
 
-  // Whether rows stay valid after the next call.
+  // Whether rows are read where they are stored.
   bool stored() const { return buffer_.empty() && !restricted(); }
+  // A row where it is stored, to ask for memory only: its numbers are not checked.
+  SampleRow<T> as_stored(int64_t i) const {
+    if (!view_.indptr) return {nullptr, nullptr, 0};
+    const int64_t r = view_.rows(i), first = view_.indptr[r];
+    return {values() + first, view_.indices.stored + first, view_.indptr[r + 1] - first};
+  }
   void prefetch(int64_t i) const {
     if (!view_.indptr) return;
     const int64_t r = view_.rows(i), first = view_.indptr[r];
@@ -173,7 +185,7 @@ class SampleRows {
       for (int64_t e = first; e < view_.indptr[r + 1]; e += 8) SPARSVM_PREFETCH(values() + e);
       return;
     }
-    prefetch_row(values() + first, view_.indices + first, view_.indptr[r + 1] - first);
+    prefetch_row(values() + first, view_.indices.stored + first, view_.indptr[r + 1] - first);
   }
 
   // Valid until the next call.
@@ -186,13 +198,17 @@ class SampleRows {
     if (!view_.indptr) return {nullptr, nullptr, 0};
     if (!place_.empty()) return picked(i);
     if (restricted()) return small_.empty() ? put_together(i, large_) : put_together(i, small_);
-    return {values() + first, view_.indices + first, view_.indptr[r + 1] - first};
+    const int64_t count = view_.indptr[r + 1] - first;
+    if (slots_.empty()) return {values() + first, view_.indices.stored + first, count};
+    // Clamped once, since the numbers are read several times.
+    for (int64_t e = 0; e < count; ++e) slots_[e] = view_.indices[first + e];
+    return {values() + first, slots_.data(), count};
   }
 
  private:
   template <typename Number>
   struct Kept {
-    Number offset, slot;  // place in the row, local number of the feature
+    Number offset = 0, slot = 0;  // place in the row, local number of the feature
   };
 
   const T* values() const {
@@ -218,31 +234,29 @@ class SampleRows {
     } else {
       view_.doubles = values_.data();
     }
-    view_.indices = indices_.data();
+    view_.indices = {indices_.data(), static_cast<uint32_t>(features_.size())};
     view_.indptr = indptr_.data();
   }
 
   bool restricted() const { return !starts_.empty() || !place_.empty(); }
 
   // Find the entries of the features in every row.
-  void restrict_sparse() {
+  void restrict_sparse(int64_t longest) {
     std::vector<int32_t> place(static_cast<std::size_t>(design_.d()), -1);
     for (std::size_t k = 0; k < features_.size(); ++k) {
       place[static_cast<std::size_t>(features_[k])] = static_cast<int32_t>(k);
     }
     starts_.assign(static_cast<std::size_t>(n_) + 1, 0);
-    int64_t longest = 0, entries = 0;
+    int64_t entries = 0;
     for (int64_t i = 0; i < n_; ++i) {
       const int64_t r = view_.rows(i);
       int64_t kept = 0;
       for (int64_t e = view_.indptr[r]; e < view_.indptr[r + 1]; ++e)
         kept += place[view_.indices[e]] >= 0;
       starts_[i + 1] = starts_[i] + kept;
-      longest = std::max(longest, view_.indptr[r + 1] - view_.indptr[r]);
       entries += view_.indptr[r + 1] - view_.indptr[r];
     }
     row_.resize(static_cast<std::size_t>(longest));
-    slots_.resize(static_cast<std::size_t>(longest));
     if (2 * starts_[n_] > entries) {
       place_ = std::move(place);
       starts_ = std::vector<int64_t>();
@@ -257,11 +271,13 @@ class SampleRows {
     kept.resize(static_cast<std::size_t>(starts_[n_]));
     for (int64_t i = 0; i < n_; ++i) {
       const int64_t r = view_.rows(i), first = view_.indptr[r];
-      Kept<Number>* to = kept.data() + starts_[i];
-      for (int64_t e = first; e < view_.indptr[r + 1]; ++e) {
+      Kept<Number>*to = kept.data() + starts_[i], *end = kept.data() + starts_[i + 1];
+      // The indices may be others than when they were counted.
+      for (int64_t e = first; e < view_.indptr[r + 1] && to < end; ++e) {
         const int32_t k = place[view_.indices[e]];
         if (k >= 0) *to++ = {static_cast<Number>(e - first), static_cast<Number>(k)};
       }
+      std::fill(to, end, Kept<Number>{});
     }
   }
 

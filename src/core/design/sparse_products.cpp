@@ -71,17 +71,27 @@ SPARSVM_INLINE void scatter(const Compressed<T>& M, RowMap majors, const double*
   });
 }
 
+// Minors less `first`, clamped to a range.
+struct IndicesFrom {
+  Indices indices;
+  uint32_t first, range;
+  int32_t operator[](int64_t e) const {
+    return indices(e, first, range) - static_cast<int32_t>(first);
+  }
+  IndicesFrom operator+(int64_t entries) const { return {indices + entries, first, range}; }
+};
+
 // use(entry, count): where the entries of major r with minors in [first, last) are.
 template <typename T, typename Use>
 SPARSVM_INLINE void with_part(const Compressed<T>& M, int64_t r, int64_t first, int64_t last,
                               int32_t* place, Use use) {
-  const int32_t *begin = M.indices + M.indptr[r], *end = M.indices + M.indptr[r + 1];
+  const int32_t *begin = M.indices.stored + M.indptr[r], *end = M.indices.stored + M.indptr[r + 1];
   const int32_t* from =
       place ? begin + *place : std::lower_bound(begin, end, static_cast<int32_t>(first));
   const int32_t* to = from;
   while (to < end && *to < last) ++to;
   if (place) *place = static_cast<int32_t>(to - begin);
-  use(from - M.indices, to - from);
+  use(from - M.indices.stored, to - from);
 }
 
 template <typename T>
@@ -89,13 +99,16 @@ SPARSVM_INLINE void scatter_part(const Compressed<T>& M, RowMap majors, int64_t 
                                  int32_t* places, const double* B, int64_t K, double* out) {
   if (K == 0) return;
   for (int64_t e = 0; e < (last - first) * K; ++e) out[e] = 0.0;
+  if (last == first) return;
+  const IndicesFrom minors{M.indices, static_cast<uint32_t>(first),
+                           static_cast<uint32_t>(last - first - 1)};
   if (K == 1) {
     for (int64_t i = 0; i < majors.n; ++i) {
       if (B[i] == 0.0) continue;
       with_part(M, majors(i), first, last, places ? places + i : nullptr,
                 [&](int64_t at, int64_t count) SPARSVM_INLINE_LAMBDA {
         for (int64_t e = at; e < at + count; ++e) {
-          out[M.indices[e] - first] += static_cast<double>(M.values[e]) * B[i];
+          out[minors[e]] += static_cast<double>(M.values[e]) * B[i];
         }
       });
     }
@@ -115,7 +128,7 @@ SPARSVM_INLINE void scatter_part(const Compressed<T>& M, RowMap majors, int64_t 
         tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {
           Simd v[std::decay_t<decltype(tile)>::vectors];
           tile.load(B + i * K, v);
-          add_row_transposed(tile, M.values + at, M.indices + at, count, v, K, out, first);
+          add_row_transposed(tile, M.values + at, minors + at, count, v, K, out);
         });
       });
     }

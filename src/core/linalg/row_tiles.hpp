@@ -142,9 +142,9 @@ SPARSVM_INLINE void with_tiles(int64_t entries, Use use) {
 }
 
 // v += factor · Σ_e x_e B[index_e], the rows of B being K long.
-template <typename Tile, typename T>
-SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const int32_t* index,
-                                    int64_t count, double factor, const double* B, int64_t K,
+template <typename Tile, typename T, typename Index>
+SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const Index& index, int64_t count,
+                                    double factor, const double* B, int64_t K,
                                     Simd (&v)[Tile::vectors]) {
   for (int64_t e = 0; e < count; ++e) {
     const double value = factor * static_cast<double>(x[e]);
@@ -158,15 +158,15 @@ SPARSVM_INLINE void add_row_product(const Tile& tile, const T* x, const int32_t*
   }
 }
 
-// G[index_e − first] += x_e v for all entries, the rows of G being K long.
-template <typename Tile, typename T>
-SPARSVM_INLINE void add_row_transposed(const Tile& tile, const T* x, const int32_t* index,
+// G[index_e] += x_e v for all entries, the rows of G being K long.
+template <typename Tile, typename T, typename Index>
+SPARSVM_INLINE void add_row_transposed(const Tile& tile, const T* x, const Index& index,
                                        int64_t count, const Simd (&v)[Tile::vectors], int64_t K,
-                                       double* G, int64_t first = 0) {
+                                       double* G) {
   for (int64_t e = 0; e < count; ++e) {
     const double value = static_cast<double>(x[e]);
     const Simd scale = SPARSVM_SPREAD(value);
-    double* g = G + (index[e] - first) * K;
+    double* g = G + index[e] * K;
     Simd sum[Tile::vectors];
     tile.load(g, sum);
     repeat<Tile::vectors>([&](auto p) SPARSVM_INLINE_LAMBDA { add_product(sum[p], scale, v[p]); });

@@ -20,6 +20,8 @@ class PenaltyProx {
   // Takes copies of the penalty's arrays; throws if groups or weights are out of range.
   explicit PenaltyProx(const Penalty& penalty);
 
+  /// Whether each part is one feature.
+  bool by_feature() const { return by_feature_; }
   int64_t parts() const { return by_feature_ ? d_ : std::ssize(first_) - 1; }
 
   // V <- prox(V), everywhere or on the parts [from, to); the rest of V is not touched.

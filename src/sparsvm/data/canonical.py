@@ -134,7 +134,7 @@ def canonical_form(
         same &= key[order[1:]] == key[order[:-1]]
     pairs = np.flatnonzero(same)
     if pairs.size:
-        X = X.tocsr() if sp.issparse(X) else X
+        X = _by_rows(X) if sp.issparse(X) else X
         same[pairs] = _rows_equal(X, kept[order[pairs]], kept[order[pairs + 1]])
         if not same[pairs].all():
             order, same = _separate_collisions(X, kept, order, weight, pairs, same)
@@ -192,7 +192,7 @@ def _hash_sparse(X: Any, multipliers: Hashes) -> Hashes:
         lo, hi = int(X.indptr[start]), int(X.indptr[stop])
         values = _fold(X.data[lo:hi], np.empty(hi - lo))
         shape = (stop - start, X.shape[1]) if by_rows else (X.shape[0], stop - start)
-        triple = (values, X.indices[lo:hi], X.indptr[start : stop + 1] - lo)
+        triple = (values, _within(X.indices[lo:hi], X), X.indptr[start : stop + 1] - lo)
         block = container(triple, shape=shape)
         if by_rows:
             out[start:stop] = block @ multipliers
@@ -200,6 +200,17 @@ def _hash_sparse(X: Any, multipliers: Hashes) -> Hashes:
             out += block @ multipliers[start:stop]
         start = stop
     return out
+
+
+def _within(indices: Array, X: Any) -> Array:
+    """Return indices that scipy may trust, even if another thread has changed those of X."""
+    return np.clip(indices, 0, X.shape[1 if X.format == "csr" else 0] - 1)
+
+
+def _by_rows(X: Any) -> Any:
+    if X.format == "csr":
+        return X
+    return sp.csc_array((X.data, _within(X.indices, X), X.indptr), shape=X.shape).tocsr()
 
 
 def _fold(values: Array, buffer: Floats) -> Hashes:
@@ -226,6 +237,7 @@ def _rows_equal(X: Any, left: Ints, right: Ints) -> Bools:
         part = slice(start, start + step)
         a, b = X[left[part]], X[right[part]]
         if sp.issparse(X):
+            a.indices, b.indices = _within(a.indices, X), _within(b.indices, X)
             out[part] = np.asarray((a != b).sum(axis=1)).ravel() == 0
         else:
             out[part] = (a == b).all(axis=1)

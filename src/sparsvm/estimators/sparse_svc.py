@@ -214,7 +214,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples: an array, a scipy CSR or CSC matrix (other formats are converted), or a
-            pandas or polars frame. float32 and float64 are kept, and X is not copied.
+            pandas or polars frame. float32 and float64 are kept, and X is not copied: do not
+            change it while `fit` runs in another thread.
         y : array-like of shape (n_samples,)
             Labels of any type that sorts.
         sample_weight : array-like of shape (n_samples,), default=None

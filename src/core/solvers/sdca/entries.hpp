@@ -52,13 +52,15 @@ class EntryRows {
       for (int64_t k = 0; k < classes_; ++k) first[k + 1] += first[k];
       start_[i + 1] = start_[i] + first[classes_];
     }
-    x_.resize(static_cast<std::size_t>(start_[n]));
-    index_.resize(x_.size());
+    x_.assign(static_cast<std::size_t>(start_[n]), T{0});
+    index_.assign(x_.size(), 0);
     std::vector<int64_t> next(static_cast<std::size_t>(classes_));
     for (int64_t i = 0; i < n; ++i) {
       const int32_t* first = first_.data() + i * (classes_ + 1);
       for (int64_t k = 0; k < classes_; ++k) next[k] = start_[i] + first[k];
       each(rows(i), [&](int32_t k, int32_t entry, T x) {
+        // The caller's indices may be others than when they were counted.
+        if (next[k] >= start_[i] + first[k + 1]) return;
         x_[next[k]] = x;
         index_[next[k]++] = entry;
       });
@@ -73,6 +75,7 @@ class EntryRows {
     prefetch_row(x_.data() + start_[i], index_.data() + start_[i], start_[i + 1] - start_[i]);
   }
 
+  EntryRow<T> as_stored(int64_t i) const { return (*this)(i); }
   EntryRow<T> operator()(int64_t i) const {
     return {x_.data() + start_[i], index_.data() + start_[i], first_.data() + i * (classes_ + 1),
             start_[i + 1] - start_[i]};

@@ -161,6 +161,9 @@ class SdcaFace {
   template <typename Row>
   SampleRow<double> pick(const Row& row) {
     int64_t count = 0;
+    // Longer than any before only where the caller has changed its indices meanwhile.
+    if (std::ssize(picked_x_) < row.count)
+      picked_x_.resize(static_cast<std::size_t>(row.count)), picked_index_.resize(picked_x_.size());
     for (int64_t e = 0; e < row.count; ++e) {
       const int32_t a = place_[row.index[e]];
       picked_x_[count] = static_cast<double>(row.x[e]);

@@ -291,7 +291,7 @@ class SdcaSamples {
   void fetch(Rows& rows, int64_t i) {
     if (!features_.linear()) return rows.prefetch(i);
     if (!rows.stored()) return;
-    const auto next = rows(i);
+    const auto next = rows.as_stored(i);
     features_.fetch(next.index, next.count);
   }
 

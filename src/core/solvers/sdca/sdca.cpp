@@ -20,6 +20,7 @@ Sdca::Sdca(const HingeProblem& problem, const SdcaOptions& options)
 void Sdca::start(const double* W, const double* b, const double* Y) {
   // Asked for first: then an indexed CSC prices by the rows that sweeps need, without columns.
   problem_.design->stored_rows();
+  samples_.restore_dual();
   used_.clear();
   MmapVector<double> rows;
   for (int64_t j = 0; W && j < d_; ++j) {
