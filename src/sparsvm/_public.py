@@ -1,7 +1,12 @@
 """The names that ``sparsvm`` offers, loaded when the first of them is used."""
 
 from sparsvm import losses, penalties, prox, solvers
-from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
+from sparsvm.estimators import (
+    ConstrainedSparseSVC,
+    MaxMarginSVC,
+    SparseLabelRanker,
+    SparseSVC,
+)
 from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.estimators.selector import SparseSelector
@@ -15,6 +20,7 @@ __all__ = [
     "MaxMarginSVC",
     "ModelCertificate",
     "SVMPath",
+    "SparseLabelRanker",
     "SparseSVC",
     "SparseSVCCV",
     "SparseSelector",

@@ -19,6 +19,7 @@ def solve(problem):
         "squared_hinge": SquaredHingeModel,
         "ovr_squared_hinge": OneVsRestModel,
         "logistic": LogisticModel,
+        "pairwise_squared_hinge": RankingModel,
     }[problem.loss.name]
     try:
         return kind(problem, by_weight=False).solve()
@@ -81,6 +82,24 @@ class OneVsRestModel(SquaredHingeModel):
             for i in range(problem.n)
             for k in range(problem.n_classes)
         ]
+
+
+class RankingModel(SquaredHingeModel):
+    """One slack a pair of a label of the set and another label."""
+
+    def terms(self):
+        problem = self.problem
+        own = problem.loss.sets[problem.y]
+        return [
+            (i, ((t, 1.0), (r, -1.0)), 1.0)
+            for i in range(problem.n)
+            for r in np.flatnonzero(own[i])
+            for t in np.flatnonzero(~own[i])
+        ]
+
+    def slack_curvature(self):
+        weight = 2.0 * self.problem.mass * self.problem.loss.factor[self.problem.y]
+        return np.array([weight[i] for i, _, _ in self.terms()])
 
 
 class LogisticModel(_SmoothModel):

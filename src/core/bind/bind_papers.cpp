@@ -16,6 +16,7 @@
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
 #include "bind/problems.hpp"
+#include "bind/ranking.hpp"
 #include "linalg/blas.hpp"
 #include "solvers/papers/bcd.hpp"
 #include "solvers/papers/fbpd.hpp"
@@ -37,14 +38,15 @@ FirstOrderMethod first_order_method(const std::string& name) {
 }
 
 // Throws unless the penalty is a sum over features.
-void require_features_alone(const BoundSmoothProblem& problem, const char* option) {
+template <typename Bound>
+void require_features_alone(const Bound& problem, const char* option) {
   if (PenaltyProx(problem.problem().penalty).by_feature()) return;
   throw std::invalid_argument(std::string(option) +
                               " needs a penalty that is a sum over features, not over groups.");
 }
 
 // What the methods share towards Python: the problem they keep alive, the start, the last point.
-template <typename Method>
+template <typename Method, typename Bound = BoundSmoothProblem>
 class SmoothRun {
  public:
   void start(const Matrix& weights, const Vector& intercept) {
@@ -78,25 +80,27 @@ class SmoothRun {
   }
 
   template <typename... Options>
-  SmoothRun(const char* name, const BoundSmoothProblem& problem, Options&&... options)
+  SmoothRun(const char* name, const Bound& problem, Options&&... options)
       : problem_(problem), exclusive_(name),
         method_(problem.problem(), std::forward<Options>(options)...) {}
 
-  const BoundSmoothProblem& problem_;
+  const Bound& problem_;
   Exclusive exclusive_;
   Method method_;
 };
 
-class FirstOrderRun : public SmoothRun<FirstOrder> {
+template <typename Bound>
+class FirstOrderRun : public SmoothRun<FirstOrder<typename Bound::Problem>, Bound> {
  public:
-  FirstOrderRun(const BoundSmoothProblem& problem, const std::string& method, bool line_search,
-                double L, double eta, int64_t memory, double sigma, double smallest, double largest,
+  FirstOrderRun(const Bound& problem, const std::string& method, bool line_search, double L,
+                double eta, int64_t memory, double sigma, double smallest, double largest,
                 const nb::object& penalty)
-      : SmoothRun("FirstOrder", problem, prox_term(problem.problem().penalty, penalty),
-                  checked({first_order_method(method), line_search, L, eta, memory, sigma, smallest,
-                           largest})) {}
+      : FirstOrderRun::SmoothRun("FirstOrder", problem,
+                                 prox_term(problem.problem().penalty, penalty),
+                                 checked({first_order_method(method), line_search, L, eta, memory,
+                                          sigma, smallest, largest})) {}
 
-  double lipschitz() const { return method_.lipschitz(); }
+  double lipschitz() const { return this->method_.lipschitz(); }
 
  private:
   // Throws unless every search for a step ends.
@@ -111,35 +115,35 @@ class FirstOrderRun : public SmoothRun<FirstOrder> {
   }
 };
 
-class BcdRun : public SmoothRun<Bcd> {
+template <typename Bound>
+class BcdRun : public SmoothRun<Bcd<typename Bound::Problem>, Bound> {
  public:
-  BcdRun(const BoundSmoothProblem& problem, bool line_search, bool randomised, double sigma,
-         double omega, double epsilon, bool largest_violation, bool row_norms, bool shrinking,
-         uint64_t seed)
-      : SmoothRun("Bcd", problem, PenaltyProx(problem.problem().penalty),
-                  checked(problem, {line_search, randomised, sigma, omega, epsilon,
-                                    largest_violation, row_norms, shrinking, seed})) {}
+  BcdRun(const Bound& problem, bool line_search, bool randomised, double sigma, double omega,
+         double epsilon, bool largest_violation, bool row_norms, bool shrinking, uint64_t seed)
+      : BcdRun::SmoothRun("Bcd", problem, PenaltyProx(problem.problem().penalty),
+                          checked(problem, {line_search, randomised, sigma, omega, epsilon,
+                                            largest_violation, row_norms, shrinking, seed})) {}
 
-  nb::object constants() const { return to_numpy(method_.constants()); }
-  int64_t active_blocks() const { return method_.active_blocks(); }
+  nb::object constants() const { return to_numpy(this->method_.constants()); }
+  int64_t active_blocks() const { return this->method_.active_blocks(); }
   nb::tuple violation() {
-    const Exclusive::Turn turn = exclusive_.take();
-    const auto [sum, largest] = method_.violation();
+    const Exclusive::Turn turn = this->exclusive_.take();
+    const auto [sum, largest] = this->method_.violation();
     return nb::make_tuple(sum, largest);
   }
   nb::tuple partial(int64_t part) {
-    const Exclusive::Turn turn = exclusive_.take();
-    if (part < 0 || part >= std::ssize(method_.constants()) - 1) {
+    const Exclusive::Turn turn = this->exclusive_.take();
+    if (part < 0 || part >= std::ssize(this->method_.constants()) - 1) {
       throw std::invalid_argument("There is no block " + std::to_string(part) + " among " +
-                                  std::to_string(method_.constants().size() - 1) + ".");
+                                  std::to_string(this->method_.constants().size() - 1) + ".");
     }
     load_blas();
-    const auto [G, h] = method_.partial(part);
+    const auto [G, h] = this->method_.partial(part);
     return nb::make_tuple(to_numpy(G), to_numpy(h));
   }
 
  private:
-  static BcdOptions checked(const BoundSmoothProblem& problem, const BcdOptions& options) {
+  static BcdOptions checked(const Bound& problem, const BcdOptions& options) {
     check_value("sigma", options.sigma, kNotNegative);
     check_value("omega", options.omega, {"between 0 and 1", 0.0, true, 1.0});
     check_value("epsilon", options.epsilon, kPositive);
@@ -345,47 +349,59 @@ double norm_of_differences(const BoundHingeProblem& problem) {
   return difference_norm(problem.problem(), [&] { monitor.poll(); });
 }
 
-}  // namespace
-
-void bind_papers(nb::module_& m) {
-  nb::class_<FirstOrderRun>(m, "FirstOrder",
-                            "Forward-backward, FISTA and SpaRSA; see solvers.FISTA.")
-      .def(nb::init<const BoundSmoothProblem&, const std::string&, bool, double, double, int64_t,
-                    double, double, double, const nb::object&>(),
+template <typename Bound>
+void bind_first_order(nb::module_& m, const char* name) {
+  using Run = FirstOrderRun<Bound>;
+  nb::class_<Run>(m, name, "Forward-backward, FISTA and SpaRSA; see solvers.FISTA.")
+      .def(nb::init<const Bound&, const std::string&, bool, double, double, int64_t, double, double,
+                    double, const nb::object&>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("method"), nb::arg("line_search"),
            nb::arg("L"), nb::arg("eta") = 2.0, nb::arg("memory") = 0, nb::arg("sigma") = 0.0,
            nb::arg("smallest") = 0.0, nb::arg("largest"), nb::arg("penalty").none() = nb::none(),
            nb::keep_alive<1, 2>())
-      .def("start", &FirstOrderRun::start, nb::arg("weights"), nb::arg("intercept"),
+      .def("start", &Run::start, nb::arg("weights"), nb::arg("intercept"),
            "Set W (d, outputs) and b.")
-      .def("run", &FirstOrderRun::run, nb::arg("iterations"), nb::arg("tolerance") = -1.0,
+      .def("run", &Run::run, nb::arg("iterations"), nb::arg("tolerance") = -1.0,
            "Iterate; stop early once the relative change is at most tolerance, if that is not "
            "negative. Returns the number of iterations done.")
-      .def_prop_ro("settled", &FirstOrderRun::settled,
+      .def_prop_ro("settled", &Run::settled,
                    "Whether the last run ended because the iterates had stopped moving.")
-      .def_prop_ro("lipschitz", &FirstOrderRun::lipschitz, "The reciprocal of the present step.")
-      .def("last", &FirstOrderRun::last, "Copies of W (d, outputs) and b (outputs,).");
-  nb::class_<BcdRun>(m, "Bcd", "Block coordinate descent; see solvers.BCD.")
-      .def(nb::init<const BoundSmoothProblem&, bool, bool, double, double, double, bool, bool, bool,
-                    uint64_t>(),
+      .def_prop_ro("lipschitz", &Run::lipschitz, "The reciprocal of the present step.")
+      .def("last", &Run::last, "Copies of W (d, outputs) and b (outputs,).");
+}
+
+template <typename Bound>
+void bind_bcd(nb::module_& m, const char* name) {
+  using Run = BcdRun<Bound>;
+  nb::class_<Run>(m, name, "Block coordinate descent; see solvers.BCD.")
+      .def(nb::init<const Bound&, bool, bool, double, double, double, bool, bool, bool, uint64_t>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("line_search"), nb::arg("randomised"),
            nb::arg("sigma"), nb::arg("omega"), nb::arg("epsilon"), nb::arg("largest_violation"),
            nb::arg("row_norms"), nb::arg("shrinking"), nb::arg("seed"), nb::keep_alive<1, 2>())
-      .def("start", &BcdRun::start, nb::arg("weights"), nb::arg("intercept"),
+      .def("start", &Run::start, nb::arg("weights"), nb::arg("intercept"),
            "Set W (d, outputs) and b.")
-      .def("run", &BcdRun::run, nb::arg("iterations"), nb::arg("tolerance") = -1.0,
+      .def("run", &Run::run, nb::arg("iterations"), nb::arg("tolerance") = -1.0,
            "Outer iterations; stop early once the stopping rule holds for tolerance, if that is "
            "not negative. Returns the number of iterations done.")
-      .def_prop_ro("settled", &BcdRun::settled,
+      .def_prop_ro("settled", &Run::settled,
                    "Whether the last run ended because the stopping rule held.")
-      .def_prop_ro("constants", &BcdRun::constants,
+      .def_prop_ro("constants", &Run::constants,
                    "The Lipschitz constant of every block, the intercept's last.")
-      .def_prop_ro("active_blocks", &BcdRun::active_blocks, "Blocks that are not shrunken away.")
-      .def_prop_ro("violation", &BcdRun::violation,
+      .def_prop_ro("active_blocks", &Run::active_blocks, "Blocks that are not shrunken away.")
+      .def_prop_ro("violation", &Run::violation,
                    "Sum and largest of the violations in the last outer iteration.")
-      .def("partial", &BcdRun::partial, nb::arg("block"),
+      .def("partial", &Run::partial, nb::arg("block"),
            "Partial gradient and generalised second derivatives of a block, flat.")
-      .def("last", &BcdRun::last, "Copies of W (d, outputs) and b (outputs,).");
+      .def("last", &Run::last, "Copies of W (d, outputs) and b (outputs,).");
+}
+
+}  // namespace
+
+void bind_papers(nb::module_& m) {
+  bind_first_order<BoundSmoothProblem>(m, "FirstOrder");
+  bind_first_order<BoundRankingProblem>(m, "RankingFirstOrder");
+  bind_bcd<BoundSmoothProblem>(m, "Bcd");
+  bind_bcd<BoundRankingProblem>(m, "RankingBcd");
   nb::class_<FobosRun>(m, "Fobos", "Stochastic forward-backward splitting; see solvers.FOBOS.")
       .def(nb::init<const BoundSmoothProblem&, Input<int64_t, 1>, double, bool, uint64_t>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("samples"), nb::arg("eta0"), nb::arg("lazy"),

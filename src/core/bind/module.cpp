@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   m.doc() = "C++ kernels of sparsvm.";
   sparsvm::bind_design(m);
   sparsvm::bind_problems(m);
+  sparsvm::bind_ranking(m);
   sparsvm::bind_certificate(m);
   sparsvm::bind_interior_point(m);
   sparsvm::bind_multiplier_newton(m);

@@ -18,6 +18,7 @@ void bind_block_newton(nanobind::module_& m);
 void bind_papers(nanobind::module_& m);
 void bind_problems(nanobind::module_& m);
 void bind_prox(nanobind::module_& m);
+void bind_ranking(nanobind::module_& m);
 void bind_sdca(nanobind::module_& m);
 
 // Calls release the GIL, so two threads could otherwise be inside the same object, and so could a

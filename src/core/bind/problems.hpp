@@ -64,6 +64,8 @@ class BoundHingeProblem {
 // A SmoothProblem with the arrays it points into.
 class BoundSmoothProblem {
  public:
+  using Problem = SmoothProblem;
+
   BoundSmoothProblem(const Design& design, const std::string& loss, Integers y, Vector mass,
                      Matrix cost, std::optional<Vector> margin_scale, double alpha, bool intercept,
                      std::optional<Matrix> tilt, const std::string& kind, double l1_ratio,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.gap import duality_gap
+from sparsvm.certificate.ranking_gap import ranking_gap
 from sparsvm.numerics.columns import Columns, few
 from sparsvm.problem.linearise import tangent
 from sparsvm.problem.problem import Problem
+from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Certificate, History, Solution
 
 
@@ -24,6 +26,8 @@ def certify(
     Where the problem is not convex, the certificate is the criticality instead of a gap.
     With ``overwrite_dual`` the array may be used as the feasible point's.
     """
+    if isinstance(problem, RankingProblem):
+        return ranking_gap(problem, W, b, dual)
     if problem.convex:
         return duality_gap(problem, W, b, dual, overwrite_dual)
     return _critical(problem, W.dense() if isinstance(W, Columns) else W, b, dual)

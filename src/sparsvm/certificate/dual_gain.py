@@ -70,9 +70,9 @@ class QuadraticGain:
 
     limit = np.inf
 
-    def __init__(self, entries: Floats, margins: Floats | float, mass: Floats) -> None:
-        self.slope = float(np.sum(entries * margins))
-        self.square = float(np.sum(np.sum(entries * entries, axis=1) / (4.0 * mass)))
+    def __init__(self, slope: float, square: float) -> None:
+        self.slope = slope
+        self.square = square
 
     def value(self, c: float) -> float:
         return c * self.slope - c * c * self.square
@@ -120,7 +120,8 @@ def gain_of(problem: Problem, entries: Floats) -> Gain:
     if name == "logistic":
         return EntropyGain(entries, problem.margins(), problem.mass)
     margins = 1.0 if name == "ovr_squared_hinge" else problem.margins()
-    return QuadraticGain(entries, margins, problem.mass)
+    square = np.sum(np.sum(entries * entries, axis=1) / (4.0 * problem.mass))
+    return QuadraticGain(float(np.sum(entries * margins)), float(square))
 
 
 def climb(derivatives: Callable[[float], tuple[float, float]], start: float, limit: float) -> float:

@@ -291,8 +291,8 @@ def best_scale(problem: Problem, entries: Floats) -> tuple[float, float]:
         scale = _norm_scale(problem, G, error, gain.peak())
         return scale, (-np.inf if scale < 0.0 else gain.value(scale))
     if not problem.penalty.built_in:
-        return _searched_scale(problem, G, error, gain)
-    return _conjugate_scale(problem, G, error, gain)
+        return searched_scale(problem, G, error, gain)
+    return conjugate_scale(problem, G, error, gain)
 
 
 def zero_dual_bound(problem: Problem) -> float:
@@ -368,7 +368,7 @@ def _squared_scale(problem: Problem, norms: Floats, gain: Gain) -> tuple[float, 
     return c, gain.value(c) - 0.5 * c * c * curvature
 
 
-def _conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:
+def conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:
     """Return the factor c >= 0 that maximises ``gain(c) - alpha conjugate(tilt - c G)``.
 
     The second term is piecewise quadratic, so a safeguarded Newton search on the derivative is
@@ -394,7 +394,7 @@ def _conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> 
     return c, gain.value(c) - alpha * penalty.conjugate(rounded) * (1.0 + 64.0 * UNIT)
 
 
-def _searched_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:
+def searched_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:
     """Return the factor c >= 0 that maximises ``gain(c) - alpha conjugate(-c G)``, by sections.
 
     A user's own conjugate has no derivative. It is taken at the slopes with their errors, which

@@ -54,7 +54,9 @@ def _hidden(solution: Solution) -> str:
 
 
 def _all_zero(problem: Problem, solution: Solution) -> str:
-    text = f"Every weight is zero at alpha={problem.alpha:.4g}: the model predicts one class only. "
+    text = (
+        f"Every weight is zero at alpha={problem.alpha:.4g}: the model predicts the same for all. "
+    )
     if not (problem.penalty.built_in or problem.penalty.is_norm):
         return text + "Choose a smaller alpha, or scale the features."
     bound = zero_bound(problem, solution)

@@ -167,8 +167,12 @@ class SparseLinearClassifier(ClassifierMixin, SelectedFeatures, NamedParts):
         _require_finite("intercept_", intercept)
         return coef, intercept
 
+    def _n_outputs(self) -> int:
+        """Return the number of rows that ``coef_`` should have."""
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
     def _shaped_coefficients(self) -> tuple[Any, Array]:
-        n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
+        n_outputs = self._n_outputs()
         coef = checked_coefficients(self.coef_)
         intercept = np.asarray(self.intercept_)
         expected = (n_outputs, self.n_features_in_)

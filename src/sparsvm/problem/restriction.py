@@ -39,7 +39,7 @@ class Restriction:
         """Restrict ``whole`` to ``features``, gathering those columns of its design."""
         part = replace(
             whole,
-            design=make_design(_columns(whole.design, features)),
+            design=make_design(columns_of(whole.design, features)),
             penalty=whole.penalty.restricted_to(features),
             tilt=None if whole.tilt is None else whole.tilt[:, features],
         )
@@ -60,7 +60,7 @@ class Restriction:
         return np.ascontiguousarray(coef[:, self.features])
 
 
-def _columns(design: Any, features: Features) -> Any:
+def columns_of(design: Any, features: Features) -> Any:
     """The columns as an array, or as a CSC matrix where the design is sparse."""
     if not design.is_sparse:
         return design.gather_columns(features)

@@ -15,6 +15,7 @@ from sparsvm.solvers.papers.cutting_plane import CuttingPlane
 from sparsvm.solvers.papers.fbpd import FBPD
 from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.fobos import FOBOS
+from sparsvm.solvers.prox_newton import ProxNewton
 from sparsvm.solvers.run.threads import blas_threads, thread_count
 from sparsvm.solvers.sdca import SDCA
 
@@ -34,6 +35,7 @@ __all__ = [
     "ForwardBackward",
     "InteriorPoint",
     "Newton",
+    "ProxNewton",
     "Solver",
     "SpaRSA",
     "Stage",

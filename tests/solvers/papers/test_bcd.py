@@ -252,3 +252,19 @@ def test_a_block_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match=f"no block {problem.d} among {problem.d}"):
         BCD()._method(problem, 0).partial(problem.d)
     assert isinstance(smooth_problem(problem), _core.SmoothProblem)
+
+
+def test_shrinking_survives_reports():
+    # Many short runs, with a certificate after each, are one long run to the last bit.
+    fewest = np.inf
+    for seed in range(4):
+        problem = rows_problem("squared_hinge", seed)
+        problem = problem.with_alpha(3.0 * problem.alpha)
+        long, short = (BCD(shrinking=True)._method(problem, 0) for _ in range(2))
+        long.run(12)
+        for _ in range(12):
+            short.run(1)
+            fewest = min(fewest, short.active_blocks / (problem.d + problem.fit_intercept))
+        for one, many in zip(long.last(), short.last(), strict=True):
+            np.testing.assert_array_equal(one, many)
+    assert fewest < 1.0

@@ -23,7 +23,6 @@
 
 #include "design/column_reader.hpp"
 #include "penalty/penalty_prox.hpp"
-#include "problem/smooth_problem.hpp"
 #include "support/numbers.hpp"
 
 namespace sparsvm {
@@ -48,9 +47,11 @@ struct BcdSettings {
 };
 inline constexpr BcdSettings kBcd;
 
+// Problem: a SmoothProblem, or another with its functions.
+template <typename Problem>
 class Bcd {
  public:
-  Bcd(const SmoothProblem& problem, PenaltyProx prox, const BcdOptions& options)
+  Bcd(const Problem& problem, PenaltyProx prox, const BcdOptions& options)
       : problem_(problem), prox_(std::move(prox)), options_(options), K_(problem.outputs()),
         columns_(*problem.design), W_(size(problem.d() * K_)), target_(size(problem.d() * K_)),
         b_(size(K_)), S_(size(problem.n() * K_)), gb_(size(K_)), row_(size(2 * K_)),
@@ -72,6 +73,7 @@ class Bcd {
     std::copy_n(W, W_.size(), W_.begin());
     if (problem_.intercept) std::copy_n(b, b_.size(), b_.begin());
     iterations_ = 0;
+    unshrink();
   }
 
   // Up to `count` outer iterations, fewer if the stopping rule (10) holds for `tolerance` on all
@@ -79,7 +81,6 @@ class Bcd {
   template <typename Poll>
   int64_t run(int64_t count, double tolerance, Poll poll) {
     settled_ = false;
-    unshrink();
     for (int64_t done = 1; done <= count; ++done) {
       // Updates in place gather rounding errors.
       if (iterations_ % 20 == 0) problem_.scores(W_.data(), b_.data(), S_.data());
@@ -386,7 +387,7 @@ class Bcd {
     }
   }
 
-  SmoothProblem problem_;
+  Problem problem_;
   PenaltyProx prox_;
   BcdOptions options_;
   int64_t K_, parts_ = 0, iterations_ = 0, mark_ = -1;

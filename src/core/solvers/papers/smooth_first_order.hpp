@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "penalty/penalty_prox.hpp"
-#include "problem/smooth_problem.hpp"
 
 namespace sparsvm {
 
@@ -44,9 +43,11 @@ struct FirstOrderSettings {
 };
 inline constexpr FirstOrderSettings kFirstOrder;
 
+// Problem: a SmoothProblem, or another with its functions.
+template <typename Problem>
 class FirstOrder {
  public:
-  FirstOrder(const SmoothProblem& problem, ProxTerm penalty, const FirstOrderOptions& options)
+  FirstOrder(const Problem& problem, ProxTerm penalty, const FirstOrderOptions& options)
       : problem_(problem), penalty_(std::move(penalty)), options_(options), L_(options.L),
         now_(problem), last_(problem), trial_(problem), from_(problem),
         slopes_(static_cast<std::size_t>(problem.n() * problem.outputs())) {}
@@ -82,7 +83,7 @@ class FirstOrder {
 
  private:
   struct Point {
-    explicit Point(const SmoothProblem& p)
+    explicit Point(const Problem& p)
         : W(static_cast<std::size_t>(p.d() * p.outputs())),
           b(static_cast<std::size_t>(p.outputs())),
           S(static_cast<std::size_t>(p.n() * p.outputs())) {}
@@ -215,7 +216,7 @@ class FirstOrder {
     return std::sqrt(total);
   }
 
-  SmoothProblem problem_;
+  Problem problem_;
   ProxTerm penalty_;
   FirstOrderOptions options_;
   double L_, t_ = 1.0, smooth_ = 0.0;

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from sklearn.utils import check_random_state
 
-from sparsvm import _core
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
@@ -14,7 +13,7 @@ from sparsvm.solvers.papers.smooth_reference import (
     drive,
     unsupported_smooth,
 )
-from sparsvm.solvers.run.native import smooth_problem
+from sparsvm.solvers.run.native import bcd, smooth_problem
 from sparsvm.solvers.run.options import (
     check_at_least_one,
     check_choice,
@@ -70,7 +69,8 @@ class BCD(Solver):
         sum when visiting in turn and the largest when drawing.
     shrinking : bool, default=False
         Whether to leave out zero blocks that are likely to stay zero. They are all looked at again
-        before the solver stops, and at every certificate: the answer does not change.
+        once the violations of the others are a tenth, and before the stopping rule of the paper
+        ends the run; certificates see all blocks: the answer does not change.
     check_every : int, default=5
         Outer iterations between the first certificates; later the spacing grows with the count.
     max_iter : int, default=20000
@@ -142,7 +142,7 @@ class BCD(Solver):
         largest = self.norm == "linf" or (self.norm is None and randomised)
         rows = penalty.is_group_norm and penalty.group_order == 2.0
         rows = rows and penalty.n_groups == penalty.d and not penalty.per_class
-        return _core.Bcd(
+        return bcd(
             smooth_problem(problem),
             line_search=search,
             randomised=randomised,

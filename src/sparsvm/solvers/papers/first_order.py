@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsvm import _core
 from sparsvm.parameters import number
 from sparsvm.problem.problem import Problem
+from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.papers.smooth_reference import (
@@ -18,7 +18,7 @@ from sparsvm.solvers.papers.smooth_reference import (
     spectral_constant,
     unsupported_smooth,
 )
-from sparsvm.solvers.run.native import own_penalty, smooth_problem
+from sparsvm.solvers.run.native import first_order, own_penalty, smooth_problem
 from sparsvm.solvers.run.options import (
     MOST,
     check_at_least_one,
@@ -119,7 +119,7 @@ class FISTA(FirstOrderSolver):
         native = smooth_problem(problem)
         search = self.step == "LS"
         constant = gradient_constant(problem, native)
-        return _core.FirstOrder(
+        return first_order(
             native,
             method="fista",
             line_search=search,
@@ -174,7 +174,7 @@ class ForwardBackward(FirstOrderSolver):
         native = smooth_problem(problem)
         search = self.step == "LS"
         constant = spectral_constant(problem, native)
-        return _core.FirstOrder(
+        return first_order(
             native,
             method="forward_backward",
             line_search=search,
@@ -244,7 +244,7 @@ class SpaRSA(FirstOrderSolver):
 
     def _method(self, problem: Problem) -> Any:
         smallest, largest = float(self.alpha_min), float(self.alpha_max)
-        return _core.FirstOrder(
+        return first_order(
             smooth_problem(problem),
             method="sparsa",
             line_search=True,
@@ -268,4 +268,6 @@ def first_curvature(problem: Problem) -> float:
     largest = max(float(squares.max(initial=0.0)), 1.0 if problem.fit_intercept else 0.0)
     K = problem.n_classes
     per_unit = (K - 1) / K**2 if problem.loss.name == "logistic" else 2.0
+    if isinstance(problem, RankingProblem):
+        per_unit *= float(problem.label_sets.factor.min())
     return per_unit * largest if largest > 0.0 else 1.0

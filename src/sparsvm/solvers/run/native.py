@@ -10,6 +10,7 @@ from sparsvm import _core
 from sparsvm._typing import Floats
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import Problem
+from sparsvm.problem.ranking import RankingProblem
 
 
 def penalty_arguments(terms: PenaltyTerms) -> dict[str, Any]:
@@ -71,4 +72,23 @@ def hinge_problem(problem: Problem) -> Any:
 
 def smooth_problem(problem: Problem) -> Any:
     """Return the problem as the native solvers of smooth losses take it, checked, feature-major."""
+    if isinstance(problem, RankingProblem):
+        return _core.RankingProblem(
+            **problem.samples,
+            alpha=problem.alpha,
+            intercept=problem.fit_intercept,
+            **penalty_arguments(problem.penalty),
+        )
     return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
+
+
+def first_order(native: Any, **options: Any) -> Any:
+    """Return a native full-gradient method on a ``smooth_problem``."""
+    ranking = isinstance(native, _core.RankingProblem)
+    return (_core.RankingFirstOrder if ranking else _core.FirstOrder)(native, **options)
+
+
+def bcd(native: Any, **options: Any) -> Any:
+    """Return native block coordinate descent on a ``smooth_problem``."""
+    ranking = isinstance(native, _core.RankingProblem)
+    return (_core.RankingBcd if ranking else _core.Bcd)(native, **options)

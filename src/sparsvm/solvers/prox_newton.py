@@ -1,0 +1,308 @@
+"""Proximal Newton steps for label ranking, on the features that matter."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparsvm import _core
+from sparsvm._typing import Bools, Features, Floats
+from sparsvm.certificate.certify import certified, certify
+from sparsvm.certificate.ranking_gap import balanced
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.ranking import RankingProblem
+from sparsvm.problem.restriction import Restriction, columns_of, group_strength
+from sparsvm.problem.solution import Control, Solution, Start
+from sparsvm.solvers.base import Solver
+from sparsvm.solvers.face import Face, group_numbers, scaled_prox
+from sparsvm.solvers.run.incumbent import Incumbent
+from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
+from sparsvm.solvers.run.progress import progress
+from sparsvm.solvers.run.threads import blas_threads
+
+# Settings.
+# Features that a working set begins with, and of the problem the share beyond which it is all.
+FIRST_FEATURES, SMALL = 100, 0.5
+# Of the tolerance, what a working set is solved to, and by what it falls if that was not enough.
+INNER, SHARPER = 0.3, 0.1
+# An iteration that lowers the objective by more, in units of that tolerance, is not the last.
+STILL_FALLING = 10.0
+# Conjugate gradients: most products, what they leave of the residual, and the damping, relative to
+# the diagonal of the Hessian, at first, at least, and beyond which a face gives no step.
+MOST_PRODUCTS, LEFT = 100, 0.05
+DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-4, 1e-10, 1e3
+# Line searches: sufficient decrease, halvings, and the share of the objective that is rounding.
+ARMIJO, HALVINGS, ROUNDING = 1e-4, 25, 4e-16
+# Iterations without any decrease after which a working set is given up.
+IDLE = 5
+
+
+class ProxNewton(Solver):
+    r"""Proximal gradient steps that find the face of the solution, Newton steps on it.
+
+    With the diagonal M of the Hessian of the loss f, times a factor that a line search raises,
+
+    .. math:: W^+ = \arg\min_U \langle \nabla f(W), U\rangle + \tfrac12 \|U - W\|_M^2
+              + \alpha\, penalty(U).
+
+    On the face of :math:`W^+` (the coefficients that are not zero; for largest absolute values
+    those that are tied move together) the penalty is smooth, and one Newton step by
+    conjugate gradients follows, damped and with a line search on the objective. The loss is
+    piecewise quadratic, so on the right face and piece one such step is exact.
+
+    All this runs on a working set of features, which grows by the features with the largest
+    violation of the optimality conditions until the gap on all features is within the tolerance.
+
+    Parameters
+    ----------
+    max_iter : int, default=2000
+        Iterations allowed when the estimator's ``max_iter`` is None.
+    """
+
+    name: ClassVar[str] = "prox_newton"
+
+    def __init__(self, max_iter: int = 2000) -> None:
+        self.max_iter = max_iter
+
+    def unsupported(self, problem: Problem) -> str | None:
+        """Say why not: another loss, or a penalty that is not built in."""
+        if not isinstance(problem, RankingProblem):
+            return "prox_newton solves label ranking only."
+        if not (problem.penalty.built_in and problem.penalty.convex):
+            return "prox_newton takes the built-in convex penalties only."
+        return None
+
+    def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
+        """Grow a working set from ``start`` until ``control.tol`` is certified."""
+        check_at_least_one(self, "max_iter")
+        assert isinstance(problem, RankingProblem)
+        limit = iteration_limit(self.max_iter, control)
+        incumbent = Incumbent(problem, progress(self.name, control), anyway=False)
+        with blas_threads(control.n_jobs or 1):
+            run = _Run(problem, start)
+            incumbent.update(0, run.W.T, run.b)
+            inner, stuck = INNER, False
+            while run.iterations < limit and not stuck and not incumbent.within(control.tol):
+                scores = problem.scores(run.W, run.b)
+                grew = run.grow(group_strength(problem, scores))
+                if not grew:
+                    inner *= SHARPER
+                moved = run.descend(inner * control.tol, limit)
+                incumbent.update(run.iterations, run.W.T, run.b)
+                stuck = not moved and not grew
+            return certified(
+                problem,
+                incumbent.coef,
+                incumbent.intercept,
+                incumbent.dual,
+                tol=control.tol,
+                n_iter=run.iterations,
+                seconds=incumbent.seconds(),
+                history=incumbent.history(),
+                solver=self.name,
+                status_if_not="stalled" if stuck else "max_iter",
+            )
+
+
+class _Run:
+    """The point and the working set."""
+
+    def __init__(self, problem: RankingProblem, start: Start | None) -> None:
+        self.problem = problem
+        self.W: Floats = np.zeros((problem.n_outputs, problem.d))
+        self.b: Floats = np.zeros(problem.n_outputs)
+        if start is not None:
+            self.W = np.array(start.coef, dtype=np.float64)
+            if problem.fit_intercept:
+                self.b = np.array(start.intercept, dtype=np.float64)
+        else:
+            # The best of what is not penalised: with a large alpha that is the solution.
+            _, _, change = balanced(problem, np.zeros((problem.n, problem.n_outputs)))
+            if problem.fit_intercept:
+                self.b = change[0]
+            self.W[:, problem.penalty.free] = change[int(problem.fit_intercept) :].T
+        self.iterations = 0
+        self.groups: Bools | None = None
+
+    def grow(self, strength: Floats) -> bool:
+        """Add the groups with the worst violations; False if there are none."""
+        terms = self.problem.penalty
+        if self.groups is None:
+            groups = np.zeros(terms.n_groups, dtype=bool)
+            groups[terms.groups[self.W.any(axis=0)]] = True
+            groups[terms.groups[terms.free]] = True
+        else:
+            groups = self.groups.copy()
+        before = np.count_nonzero(groups)
+        outside = np.flatnonzero(~groups & (strength > 1.0))
+        most = max(FIRST_FEATURES, int(before))
+        if outside.size > most:
+            outside = outside[np.argsort(-strength[outside], kind="stable")[:most]]
+        groups[outside] = True
+        if np.count_nonzero(groups[terms.groups]) > SMALL * terms.d:
+            groups[:] = True
+        first = self.groups is None
+        self.groups = groups
+        return first or bool(np.count_nonzero(groups) > before)
+
+    def descend(self, tol: float, limit: int) -> bool:
+        """Solve on the working set; False if nothing moved."""
+        problem, terms = self.problem, self.problem.penalty
+        assert self.groups is not None
+        if self.groups.all():
+            inner = _Inner(problem, self.W, self.b)
+        else:
+            features = np.flatnonzero(self.groups[terms.groups]).astype(np.int32)
+            restriction = Restriction.to(problem, features)
+            part = restriction.part
+            assert isinstance(part, RankingProblem)
+            inner = _Inner(part, restriction.drop(self.W), self.b)
+        first, idle = inner.objective, 0
+        while self.iterations < limit and idle < IDLE:
+            before = inner.objective
+            inner.proximal_step()
+            inner.newton_step()
+            self.iterations += 1
+            idle = 0 if inner.objective < before - ROUNDING * abs(before) else idle + 1
+            # A certificate costs as much as a few products: not while the objective still falls.
+            near = before - inner.objective <= STILL_FALLING * tol * abs(before)
+            if near and certify(inner.problem, inner.W, inner.b, None).within(tol):
+                break
+        moved = inner.objective < first - ROUNDING * abs(first)
+        self.W = inner.W if self.groups.all() else restriction.lift(inner.W)
+        self.b = inner.b
+        return bool(moved)
+
+
+class _Inner:
+    """A point of the problem on the working set, with its scores, and the two kinds of steps."""
+
+    def __init__(self, problem: RankingProblem, W: Floats, b: Floats) -> None:
+        self.problem, self.terms = problem, problem.penalty
+        self.W, self.b = W, b
+        self.group = group_numbers(problem.penalty)
+        self.squares = _squares(problem)
+        self.scores = problem.scores(W, b)
+        self.loss, self.R = problem.rows.slopes(self.scores)
+        self.objective = self.loss + problem.alpha * self.terms.value(W)
+        self.factor, self.damping = 1.0, DAMPING
+
+    def curvatures(self, hessian: Any) -> tuple[Floats, Floats]:
+        """Return the diagonal of the Hessian in W (n_outputs, d) and in b."""
+        rows = np.asarray(hessian.diagonal())
+        return np.asarray(self.squares.T @ rows).T, rows.sum(axis=0)
+
+    def proximal_step(self) -> None:
+        """Take one proximal gradient step in the metric of the diagonal."""
+        problem, terms, alpha = self.problem, self.terms, self.problem.alpha
+        G, g = problem.transposed(self.R), np.asarray(self.R).sum(axis=0)
+        hessian = _core.PairHessian(problem.rows, self.scores)
+        metric, metric_b = self.curvatures(hessian)
+        least = 1e-8 * max(float(metric.max(initial=0.0)), float(metric_b.max(initial=0.0)), 1e-300)
+        metric, metric_b = np.maximum(metric, least), np.maximum(metric_b, least)
+        if not terms.separable:
+            largest = np.zeros(terms.n_groups)
+            np.maximum.at(largest, terms.groups, metric.max(axis=0))
+            metric = np.broadcast_to(largest[terms.groups], metric.shape)
+        self.factor *= 0.5
+        for _ in range(HALVINGS):
+            M = self.factor * metric
+            W = scaled_prox(terms, self.W - G / M, alpha, M)
+            b = self.b - g / (self.factor * metric_b) if problem.fit_intercept else self.b
+            move, shift = W - self.W, b - self.b
+            scores = problem.scores(W, b)
+            loss = problem.rows.mean_loss(scores)
+            model = self.loss + float(np.vdot(G, move)) + float(g @ shift)
+            model += 0.5 * float(np.sum(M * move * move))
+            model += 0.5 * self.factor * float(np.sum(metric_b * shift * shift))
+            if loss <= model + ROUNDING * abs(self.loss):
+                break
+            self.factor *= 2.0
+        self._accept(W, b, scores)
+
+    def newton_step(self) -> None:
+        """Take one damped Newton step on the face of the present point."""
+        problem, alpha = self.problem, self.problem.alpha
+        face = Face.at(self.terms, self.group, self.W)
+        hessian = _core.PairHessian(problem.rows, self.scores)
+        diagonal, diagonal_b = self.curvatures(hessian)
+        slope = problem.transposed(self.R) + alpha * face.slope()
+        gradient = self._joined(face.gathered(slope), np.asarray(self.R).sum(axis=0))
+        metric = self._joined(face.squared(diagonal + alpha * face.curvature()), diagonal_b)
+        metric = np.maximum(metric, 1e-12 * float(metric.max(initial=0.0)))
+        if not gradient.any() or not metric.all():
+            return
+        while self.damping <= MOST_DAMPING:
+            step = self._newton_direction(hessian, face, gradient, metric)
+            if self._searched(face, step, float(gradient @ step)):
+                self.damping = max(0.1 * self.damping, LEAST_DAMPING)
+                return
+            self.damping *= 100.0
+        self.damping = DAMPING
+
+    def _joined(self, z: Floats, b: Floats) -> Floats:
+        return np.concatenate([z, b]) if self.problem.fit_intercept else z
+
+    def _parts(self, face: Face, x: Floats) -> tuple[Floats, Floats]:
+        shift = x[face.size :] if self.problem.fit_intercept else np.zeros_like(self.b)
+        return face.spread(x[: face.size]), shift
+
+    def _newton_direction(
+        self, hessian: Any, face: Face, gradient: Floats, metric: Floats
+    ) -> Floats:
+        """Solve (H + damping diag) step = -gradient by conjugate gradients."""
+        problem, alpha = self.problem, self.problem.alpha
+
+        def product(x: Floats) -> Floats:
+            move, shift = self._parts(face, x)
+            rows = np.asarray(hessian.product(np.ascontiguousarray(problem.scores(move, shift))))
+            curved = problem.transposed(rows) + alpha * face.curved(move)
+            return self._joined(face.gathered(curved), rows.sum(axis=0)) + self.damping * metric * x
+
+        inverse = 1.0 / metric
+        step, residual = np.zeros_like(gradient), -gradient
+        scaled = inverse * residual
+        direction, along = scaled, float(residual @ scaled)
+        end = LEFT**2 * along
+        for _ in range(MOST_PRODUCTS):
+            if along <= end:
+                break
+            bent = product(direction)
+            curvature = float(direction @ bent)
+            if not curvature > 0.0:
+                break
+            length = along / curvature
+            step = step + length * direction
+            residual = residual - length * bent
+            scaled = inverse * residual
+            following = float(residual @ scaled)
+            direction = scaled + (following / along) * direction
+            along = following
+        return step
+
+    def _searched(self, face: Face, step: Floats, slope: float) -> bool:
+        """Go along the step, as far as the objective falls; False if it does not."""
+        move, shift = self._parts(face, step)
+        length = 1.0
+        for _ in range(HALVINGS):
+            W, b = face.landed(self.W + length * move), self.b + length * shift
+            scores = self.problem.scores(W, b)
+            value = self.problem.rows.mean_loss(scores) + self.problem.alpha * self.terms.value(W)
+            if value < self.objective and value <= self.objective + ARMIJO * length * slope:
+                self._accept(W, b, scores)
+                return True
+            length *= 0.25
+        return False
+
+    def _accept(self, W: Floats, b: Floats, scores: Floats) -> None:
+        self.W, self.b, self.scores = W, b, scores
+        self.loss, self.R = self.problem.rows.slopes(scores)
+        self.objective = self.loss + self.problem.alpha * self.terms.value(W)
+
+
+def _squares(problem: RankingProblem) -> Any:
+    """Return the squares of the entries of the design."""
+    features: Features = np.arange(problem.d, dtype=np.int32)
+    columns = columns_of(problem.design, features)
+    return columns.power(2) if problem.design.is_sparse else columns * columns
