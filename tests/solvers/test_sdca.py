@@ -15,7 +15,7 @@ from sparsvm.certificate.certify import certify
 from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge
 from sparsvm.numerics.packed import Packed
-from sparsvm.penalties import L1, L2, GroupL2
+from sparsvm.penalties import L1, L2, GroupL2, GroupLinf
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import SDCA, InteriorPoint
 from sparsvm.solvers.run.incumbent import Incumbent
@@ -174,7 +174,7 @@ def test_options_out_of_range_are_named(options):
         SDCA(**options).solve(problems.make(0), None, Control())
 
 
-@pytest.mark.parametrize("kind", ["l1", "l2", "l1/l2"])
+@pytest.mark.parametrize("kind", ["l1", "l2", "l1/l2", "l1/linf"])
 @pytest.mark.parametrize("n_classes", [4, 9, 21, 31, 46])
 def test_any_number_of_classes_passes_the_kernels(kind, n_classes):
     # Outputs are taken in packs, whose remainders differ.
@@ -184,7 +184,12 @@ def test_any_number_of_classes_passes_the_kernels(kind, n_classes):
     if kind == "l1":
         X = rng.standard_normal((70, 30))  # of sparse data single entries would take part
     y = (np.arange(70) % n_classes).astype(np.int32)
-    penalty = {"l1": L1(), "l2": L2(weights=rng.uniform(0.5, 2.0, 30)), "l1/l2": GroupL2()}[kind]
+    penalty = {
+        "l1": L1(),
+        "l2": L2(weights=rng.uniform(0.5, 2.0, 30)),
+        "l1/l2": GroupL2(),
+        "l1/linf": GroupLinf(),
+    }[kind]
     problem = _problem(X, y, penalty, 0.01)
     method = native(problem, relaxation=1.2)
     values = method.values()
@@ -265,9 +270,11 @@ def sparse_data(n_classes):
     return X.tocsr(), y
 
 
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_newton_steps_find_the_last_digits(n_classes):
-    # Without them 20000 sweeps are not enough with two classes.
+@pytest.mark.parametrize(
+    ("penalty", "n_classes"), [(GroupL2(), 2), (GroupL2(), 5), (GroupLinf(), 5)], ids=str
+)
+def test_newton_steps_find_the_last_digits(penalty, n_classes):
+    # Without them 20000 sweeps are not enough with two classes, nor with maximum norms.
     X, y = sparse_data(n_classes)
     problem = replace(
         problems.make(0, problems.plain),
@@ -277,7 +284,7 @@ def test_newton_steps_find_the_last_digits(n_classes):
         cost=1.0 - np.eye(n_classes),
         n_classes=n_classes,
         alpha=1 / 360,
-        penalty=GroupL2().resolve(300, 1 if n_classes == 2 else n_classes, None),
+        penalty=penalty.resolve(300, 1 if n_classes == 2 else n_classes, None),
     )
     found = SDCA().solve(problem, None, Control(tol=1e-8))
     assert found.status == "optimal"

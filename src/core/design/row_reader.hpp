@@ -22,9 +22,13 @@ namespace sparsvm {
 
 namespace kernels {
 
-// s += Σ_e weight[e] · (row[e] of V, shrunk at level[e] if `shrink`), for `count` rows of K, on
-// the outputs k ... k + 4·vectors − 1.
-template <bool shrink, int vectors, typename T>
+// What is made of a row's entries: nothing, v − t beyond t, v + t below −t and 0 between, or the
+// rest of them, which is at most t.
+enum class Entries { plain, shrunk, clipped };
+
+// s += Σ_e weight[e] · (row[e] of V, shrunk or clipped at level[e]), for `count` rows of K, on the
+// outputs k ... k + 4·vectors − 1.
+template <Entries kind, int vectors, typename T>
 SPARSVM_INLINE void add_packs(const double* V, int64_t K, int64_t k, const int32_t* row,
                               const T* weight, const double* level, int64_t count, double* s) {
   Simd sum[vectors];
@@ -34,12 +38,11 @@ SPARSVM_INLINE void add_packs(const double* V, int64_t K, int64_t k, const int32
     const double w = static_cast<double>(weight[e]);
     for (int c = 0; c < vectors; ++c) {
       Simd term = SPARSVM_LOAD(v + 4 * c);
-      if constexpr (shrink) {
-        // v − t beyond t, v + t below −t, 0 between.
+      if constexpr (kind != Entries::plain) {
         Simd over = term - level[e], under = Simd{} - term - level[e];
         keep_positive(over);
         keep_positive(under);
-        term = over - under;
+        term = kind == Entries::shrunk ? over - under : term - (over - under);
       }
       sum[c] += term * w;
     }
@@ -48,18 +51,19 @@ SPARSVM_INLINE void add_packs(const double* V, int64_t K, int64_t k, const int32
 }
 
 // The same for all outputs: the rows are read once for every 20 of them.
-template <bool shrink, typename T>
+template <Entries kind, typename T>
 SPARSVM_INLINE void add_rows(const double* V, int64_t K, const int32_t* row, const T* weight,
                              const double* level, int64_t count, double* s) {
   int64_t k = 0;
-  for (; k + 20 <= K; k += 20) add_packs<shrink, 5>(V, K, k, row, weight, level, count, s);
-  for (; k + 8 <= K; k += 8) add_packs<shrink, 2>(V, K, k, row, weight, level, count, s);
-  for (; k + 4 <= K; k += 4) add_packs<shrink, 1>(V, K, k, row, weight, level, count, s);
+  for (; k + 20 <= K; k += 20) add_packs<kind, 5>(V, K, k, row, weight, level, count, s);
+  for (; k + 8 <= K; k += 8) add_packs<kind, 2>(V, K, k, row, weight, level, count, s);
+  for (; k + 4 <= K; k += 4) add_packs<kind, 1>(V, K, k, row, weight, level, count, s);
   for (; k < K; ++k) {
     double sum = s[k];
     for (int64_t e = 0; e < count; ++e) {
       const double v = V[row[e] * K + k];
-      sum += static_cast<double>(weight[e]) * (shrink ? soft(v, level[e]) : v);
+      const double shrunk = kind == Entries::plain ? 0.0 : soft(v, level[e]);
+      sum += static_cast<double>(weight[e]) * (kind == Entries::shrunk ? shrunk : v - shrunk);
     }
     s[k] = sum;
   }
@@ -67,16 +71,52 @@ SPARSVM_INLINE void add_rows(const double* V, int64_t K, const int32_t* row, con
 
 SPARSVM_DISPATCH inline void add_scaled_rows(const double* V, int64_t K, const int32_t* row,
                                              const double* weight, int64_t count, double* s) {
-  add_rows<false>(V, K, row, weight, nullptr, count, s);
+  add_rows<Entries::plain>(V, K, row, weight, nullptr, count, s);
 }
 SPARSVM_DISPATCH inline void add_scaled_rows(const double* V, int64_t K, const int32_t* row,
                                              const float* weight, int64_t count, double* s) {
-  add_rows<false>(V, K, row, weight, nullptr, count, s);
+  add_rows<Entries::plain>(V, K, row, weight, nullptr, count, s);
 }
 SPARSVM_DISPATCH inline void add_shrunk_rows(const double* V, int64_t K, const int32_t* row,
                                              const double* weight, const double* level,
                                              int64_t count, double* s) {
-  add_rows<true>(V, K, row, weight, level, count, s);
+  add_rows<Entries::shrunk>(V, K, row, weight, level, count, s);
+}
+SPARSVM_DISPATCH inline void add_clipped_rows(const double* V, int64_t K, const int32_t* row,
+                                              const double* weight, const double* level,
+                                              int64_t count, double* s) {
+  add_rows<Entries::clipped>(V, K, row, weight, level, count, s);
+}
+
+// The root T of Σ_k (|v_k| − T)₊ = level, or 0 where there is none, by Newton's method from an
+// estimate: the sum is convex and piecewise linear in T, so that steps come from below after the
+// first one, and end when as many entries are above T as before; rounding ends them, too.
+SPARSVM_DISPATCH inline double clipping_level(const double* v, int64_t K, double level,
+                                              double estimate) {
+  double T = estimate, before = -1.0;
+  for (int64_t pass = 0; pass < K + 3; ++pass) {
+    Simd sums = {}, counts = {}, bound = Simd{} + T;
+    int64_t k = 0;
+    for (; k + 4 <= K; k += 4) {
+      Simd size = SPARSVM_LOAD(v + k);
+      keep_larger(size, Simd{} - size);
+      add_above(size, bound, sums, counts);
+    }
+    double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    double count = (counts[0] + counts[1]) + (counts[2] + counts[3]);
+    for (; k < K; ++k) {
+      const double size = std::abs(v[k]);
+      sum += size > T ? size : 0.0;
+      count += size > T ? 1.0 : 0.0;
+    }
+    if (count == before) return T;
+    const double next = count > 0.0 ? (sum - level) / count : 0.0;
+    if (!(next > 0.0) && T == 0.0) return 0.0;
+    // Far above the root a step may lead below 0, and above all entries nothing tells where to.
+    before = next > 0.0 ? count : -1.0;
+    T = next > 0.0 ? next : 0.0;
+  }
+  return T;
 }
 
 // V_j −= gain_j x_e Δᵀ on the listed outputs, for the features j = index[e]; no gain stands for 1.

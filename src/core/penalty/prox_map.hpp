@@ -67,11 +67,13 @@ inline MmapVector<double> rows_of(const std::vector<int32_t>& list,
 // One feature: its row of V, and what is known about it.
 struct SdcaRow {
   const double* v;
-  double gain, level, size;  // size: the squares of v for rows_l2, the largest |v| for entries
+  // size: the squares of v for rows_l2, their sum for rows_linf, the largest |v| for entries; cut:
+  // where rows_linf are clipped.
+  double gain, level, size, cut;
 };
 
 inline bool sdca_differentiable(SdcaMap map) {
-  return map == SdcaMap::rows_l2 || map == SdcaMap::entries;
+  return map == SdcaMap::rows_l2 || map == SdcaMap::rows_linf || map == SdcaMap::entries;
 }
 
 // Whether W is not zero there.
@@ -85,6 +87,20 @@ inline void sdca_slope(SdcaMap map, const SdcaRow& row, int64_t K, double* u) {
     for (int64_t k = 0; k < K; ++k) u[k] = std::abs(row.v[k]) > row.level ? row.gain * u[k] : 0.0;
     return;
   }
+  if (map == SdcaMap::rows_linf) {
+    // W = γv clipped at T: entries beyond T move together, as T does.
+    double together = 0.0, count = 0.0;
+    for (int64_t k = 0; k < K; ++k) {
+      if (!(std::abs(row.v[k]) > row.cut)) continue;
+      together += row.v[k] > 0.0 ? u[k] : -u[k];
+      count += 1.0;
+    }
+    together *= row.gain / std::max(count, 1.0);
+    for (int64_t k = 0; k < K; ++k)
+      u[k] =
+          std::abs(row.v[k]) > row.cut ? (row.v[k] > 0.0 ? together : -together) : row.gain * u[k];
+    return;
+  }
   // W = γ(1 − ω/‖v‖)v.
   const double part = row.level / std::sqrt(row.size);
   double along = 0.0;
@@ -96,6 +112,11 @@ inline void sdca_slope(SdcaMap map, const SdcaRow& row, int64_t K, double* u) {
 // The mean of the diagonal of W'(V), or a bound of it.
 inline double sdca_mean_slope(SdcaMap map, const SdcaRow& row, int64_t K) {
   if (map == SdcaMap::entries) return row.gain;
+  if (map == SdcaMap::rows_linf) {
+    double rank = 1.0;
+    for (int64_t k = 0; k < K; ++k) rank += std::abs(row.v[k]) > row.cut ? 0.0 : 1.0;
+    return row.gain * rank / static_cast<double>(K);
+  }
   const double part = row.level / std::sqrt(row.size);
   return row.gain * (1.0 - part + part / static_cast<double>(K));
 }
@@ -107,6 +128,11 @@ inline double sdca_potential(SdcaMap map, const SdcaRow& row, int64_t K) {
   if (map == SdcaMap::rows_l2) {
     const double over = std::sqrt(row.size) - row.level;
     squares = over * over;
+  } else if (map == SdcaMap::rows_linf) {
+    for (int64_t k = 0; k < K; ++k) {
+      const double size = std::min(std::abs(row.v[k]), row.cut);
+      squares += size * size;
+    }
   } else {
     for (int64_t k = 0; k < K; ++k) {
       const double over = soft(row.v[k], row.level);

@@ -40,7 +40,10 @@ class SdcaFeatures {
   int64_t outputs() const { return K_; }
   const std::vector<int32_t>& features() const { return features_; }
   const MmapVector<double>& center() const { return center_; }
-  SdcaRow row(int64_t j) const { return {V_.data() + j * K_, gain_[j], level_[j], size_[j]}; }
+  SdcaRow row(int64_t j) const {
+    const double cut = map_ == SdcaMap::rows_linf ? cut_[j] : 0.0;
+    return {V_.data() + j * K_, gain_[j], level_[j], size_[j], cut};
+  }
 
   // Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
   // pull of the dual is to be subtracted, and `refresh` called. The linear term is of all d features.
@@ -70,6 +73,7 @@ class SdcaFeatures {
         V_[j * K_ + k] = linear() ? gain(j) * own : anchor_[j] * center_[j * K_ + k] + own;
       }
     }
+    cut_.assign(map_ == SdcaMap::rows_linf ? size(m_) : 0, 0.0);
     scratch_.reserve(K_);
     row_.resize(size(K_));
     entries_.clear();
@@ -165,6 +169,7 @@ class SdcaFeatures {
         squares += a * a;
       }
       size_[j] = map_ == SdcaMap::rows_l2 ? squares : map_ == SdcaMap::rows_linf ? sum : most;
+      if (map_ == SdcaMap::rows_linf && sum > level_[j]) find_cut(j);
     }
     groups_.touch();
   }
@@ -189,6 +194,7 @@ class SdcaFeatures {
         return 0.0;
       case SdcaMap::entries: return gather_entries(row.x, row.index, row.count, s);
       case SdcaMap::rows_l2: return gather_l2(row.x, row.index, row.count, s);
+      case SdcaMap::rows_linf: return gather_linf(row.x, row.index, row.count, s);
       case SdcaMap::groups: return gather_groups(row.x, row.index, row.count, s);
       default: return gather_rows(row.x, row.index, row.count, s);
     }
@@ -348,12 +354,34 @@ class SdcaFeatures {
   }
 
   template <typename T>
-  double gather_rows(const T* x, const int32_t* index, int64_t count, double* s) {
-    const double share = map_ == SdcaMap::rows_sparse ? penalty_.absolute : 1.0;
+  double gather_linf(const T* x, const int32_t* index, int64_t count, double* s) {
+    make_room(count);
+    int64_t listed = 0;
     double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
-      if (size_[j] <= share * level_[j]) continue;
+      if (!(size_[j] > level_[j])) continue;
+      levels_[listed] = find_cut(j);
+      const double value = static_cast<double>(x[e]), weight = value * gain_[j];
+      curvature += value * weight;
+      list(j, weight, listed);
+    }
+    kernels::add_clipped_rows(V_.data(), K_, rows_.data(), weights_.data(), levels_.data(), listed,
+                              s);
+    return curvature;
+  }
+
+  // Where a row in use is clipped: near where it was before.
+  double find_cut(int64_t j) {
+    return cut_[j] = kernels::clipping_level(V_.data() + j * K_, K_, level_[j], cut_[j]);
+  }
+
+  template <typename T>
+  double gather_rows(const T* x, const int32_t* index, int64_t count, double* s) {
+    double curvature = 0.0;
+    for (int64_t e = 0; e < count; ++e) {
+      const int64_t j = index[e];
+      if (size_[j] <= penalty_.absolute * level_[j]) continue;
       shrink_row(j, row_.data());
       if (all_zero_row(row_.data(), K_)) continue;
       const double value = static_cast<double>(x[e]), weight = value * gain_[j];
@@ -403,6 +431,7 @@ class SdcaFeatures {
   MmapVector<double> V_, center_;              // m x outputs
   std::vector<double> gain_, anchor_, level_;  // m; one gain where all are the same and linear
   std::vector<double> size_;                   // m: what tells that a row is zero
+  std::vector<double> cut_;                    // m: where rows_linf are clipped
   std::vector<double> row_;
   std::vector<int32_t> rows_;  // of one sample: the rows that do not vanish, their factors, levels
   std::vector<double> weights_, levels_;
