@@ -1,5 +1,5 @@
 # Everything a newcomer or a machine runs. Each target does its own set-up in .venv.
-#   make demo       install, compare with scikit-learn on real data, draw demo.png
+#   make demo       install, compare with scikit-learn on real data, draw demo.png, write demo_report.html
 #   make test       install with the test extras and run the suite
 #   make reproduce  every table and figure of the papers, into experiments/results (hours; resumable)
 #   make test-all   the same with long tests and many more random examples
@@ -86,7 +86,7 @@ $(SANITIZED)/venv/.installed: $(SOURCES) | check-tools
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist demo*.png .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist demo*.png demo_report.html .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks experiments -name __pycache__ -prune -exec rm -rf {} +
 
 # Says in one sentence what is not there, instead of a long error from a tool that needs it.

@@ -1,6 +1,7 @@
 """The demonstration: its table, its choice of strength, its picture and its advice all hold."""
 
 import importlib.util
+import re
 
 import numpy as np
 import pytest
@@ -24,11 +25,20 @@ MODELS = [
 def test_the_whole_run_prints_both_tables_and_writes_the_picture(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "STRENGTHS_C", (0.1, 1.0))
     path = tmp_path / "picture.png"
-    demo.main(["--digits", "50", "--output", str(path)])
+    page = tmp_path / "report.html"
+    demo.main(["--digits", "50", "--output", str(path), "--report", str(page)])
     printed = capsys.readouterr().out
     for name in MODELS:
         assert printed.count(name + " ") == 2
-    assert printed.rstrip().endswith("--seed 1")
+    assert "--seed 1" in printed
+    # It ends by telling what the report shows.
+    told = " ".join(printed.split()).partition("The report ")[2]
+    assert page.resolve().as_uri() in told and told.endswith("denser model would do.")
+    wine = demo.load_tasks()[1]
+    used, right = re.search(r"uses (\d+) of 13 .* right on (\d+) of 118", told).groups()
+    text = page.read_text(encoding="utf-8")
+    assert f"uses {used} of 13" in text
+    assert f"{right} of {len(wine.test[1])} test samples are classified correctly" in text
     picture = imread(path)
     assert picture.shape[0] > 800 and picture.shape[1] > 800
     grey = np.all(np.abs(picture[..., :3] - 0xD4 / 255) < 1e-3, axis=-1)

@@ -2,12 +2,16 @@
 
 import doctest
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from sklearn.datasets import load_iris
+from typer.testing import CliRunner
 
 from sparsvm import SparseSVC
+from sparsvm.cli.commands import app
+from sparsvm.datasets import data_file
 from sparsvm.losses import LOSSES
 from sparsvm.penalties import PENALTIES
 
@@ -20,8 +24,34 @@ LISTED = {
 }
 
 
+def run_commands(most=None):
+    """Run the commands of the README in this folder, on wine where the genes are not there."""
+    commands = re.findall(r"^\$ sparsvm (.*)$", TEXT, flags=re.MULTILINE)
+    try:
+        data_file("golub_leukemia3/golub3.npz")
+    except FileNotFoundError:
+        commands = [command.replace("leukemia", "wine") for command in commands]
+    for command in commands[:most]:
+        done = CliRunner().invoke(app, shlex.split(command))
+        assert done.exit_code == 0, (command, done.output)
+    return commands
+
+
+def test_the_commands_run_and_leave_what_they_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert len(run_commands()) == 5
+    written = {"genes.csv", "model.safetensors", "report.html", "predictions.csv", "model.onnx"}
+    assert {path.name for path in tmp_path.iterdir()} == written
+    table = (tmp_path / "genes.csv").read_text().splitlines()
+    predictions = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert len(predictions) == len(table)
+    right = [a.endswith("," + b) for a, b in zip(table[1:], predictions[1:], strict=True)]
+    assert sum(right) >= 0.9 * len(right)
+
+
 def test_the_python_blocks_run_and_print_what_they_say(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # they write files
+    monkeypatch.chdir(tmp_path)  # they write files, and read the one that the first command writes
+    run_commands(1)
     blocks = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
     test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README.md", None, 0)
     assert len(test.examples) >= 10

@@ -133,11 +133,14 @@ def demo(
     output: Annotated[
         str, typer.Option(metavar="FILE", help="Where the picture goes.")
     ] = "demo.png",
+    report: Annotated[
+        str, typer.Option(metavar="FILE", help="Where the report goes.")
+    ] = "demo_report.html",
 ) -> int:
-    """Compare with scikit-learn on digits and wine, and draw what each class uses."""
+    """Compare with scikit-learn on digits and wine, draw what each class uses, write a report."""
     from sparsvm.demo.run import main
 
-    main(["--seed", str(seed), "--digits", str(digits), "--output", output])
+    main(["--seed", str(seed), "--digits", str(digits), "--output", output, "--report", report])
     return 0
 
 

@@ -108,10 +108,10 @@ class History:
 
     @property
     def relative_gap(self) -> Floats:
-        """The gaps relative to the objectives, infinite where an objective is zero."""
+        """The gaps relative to the objectives, infinite where one is zero or not known yet."""
         sizes = np.abs(self.objective)
         ratios = np.full(sizes.size, np.inf)
-        np.divide(self.gap, sizes, out=ratios, where=sizes > 0.0)
+        np.divide(self.gap, sizes, out=ratios, where=(sizes > 0.0) & np.isfinite(sizes))
         return ratios
 
     @classmethod

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Floats, Ints
 from sparsvm.numerics.sparse_format import checked_sparse
 from sparsvm.reporting.subject import Subject
 from sparsvm.reporting.words import count, percent, seconds
@@ -32,25 +32,29 @@ def path_of(subject: Subject) -> dict[str, Any] | None:
         out["errors"] = _rounded(_standard_errors(scores))
         out["selected"] = _rounded(np.asarray(model.n_selected_).mean(axis=1))
     if path is not None:
-        # The path may end sooner than the grid of the folds, or have points of its own.
-        place = [int(np.argmin(np.abs(np.log(path.alphas / a)))) for a in alphas]
-        lines, names = _lines(subject, path.coefs)
-        out["lines"] = [_rounded(line[place]) for line in lines.T]
+        lines, names, features = _lines(subject, path.coefs)
+        selected, gaps = path.n_selected.tolist(), np.array(path.gaps)
+        if alpha is not None and hasattr(model, "dual_gap_"):
+            # The reported model itself, which may differ from the path's within the tolerance.
+            own = subject.sizes_of(subject.weights[:, features], features)
+            lines[chosen] = np.sqrt(np.sum(own**2, axis=0))
+            selected[chosen], gaps[chosen] = int(subject.used.size), model.dual_gap_
+        out["lines"] = [_rounded(line) for line in lines.T]
         out["names"] = names
-        out["selected"] = [int(path.n_selected[t]) for t in place]
-        out["gaps"] = _rounded(np.asarray(path.gaps)[place])
+        out["selected"], out["gaps"] = selected, _rounded(gaps)
     out["text"] = _words(out)
     return out
 
 
-def _lines(subject: Subject, coefs: list[Any]) -> tuple[Floats, list[str]]:
+def _lines(subject: Subject, coefs: list[Any]) -> tuple[Floats, list[str], Ints]:
     """Return the sizes of the weights of the strongest features at every alpha."""
     coefs = [checked_sparse(coef, "path.coefs", "Follow the path again.") for coef in coefs]
-    features = np.unique(np.concatenate([coef.indices for coef in coefs]))
+    features = np.unique(np.concatenate([coef.indices for coef in coefs])).astype(np.intp)
     dense = np.array([coef[:, features].toarray() for coef in coefs], dtype=np.float64)
     sizes = np.sqrt(np.sum(subject.sizes_of(dense, features) ** 2, axis=1))
     order = np.argsort(-sizes.max(axis=0, initial=0.0), kind="stable")[:MOST_LINES]
-    return sizes[:, order], [subject.names[j] for j in features[order]]
+    kept = features[order]
+    return sizes[:, order], [subject.names[j] for j in kept], kept
 
 
 def _words(path: dict[str, Any]) -> str:
@@ -102,10 +106,12 @@ def timings(subject: Subject) -> dict[str, Any]:
     if subject.path is not None:
         rows.append(("Time of the path", seconds(float(np.sum(subject.path.seconds)))))
         rows.append(("Models on the path", f"{len(subject.path.alphas)}"))
-    if hasattr(subject.model, "scores_"):
-        n_alphas, n_folds = subject.model.scores_.shape
-        n_sets = len(subject.model.cv_results_.get("params", [{}]))
-        rows.append(("Models in the cross-validation", f"{n_alphas * n_folds * n_sets}"))
+    table = getattr(subject.model, "cv_results_", None)
+    if table is not None:
+        n_folds = subject.model.scores_.shape[1]
+        rows.append(("Models in the cross-validation", f"{len(table['params']) * n_folds}"))
+        total = float(np.sum(table["mean_fit_time"])) * n_folds
+        rows.append(("Time of the cross-validation", seconds(total)))
     out: dict[str, Any] = {"rows": rows}
     if (history := _history(subject.model)) is not None:
         out["history"] = history
@@ -117,7 +123,7 @@ def _history(model: Any) -> dict[str, Any] | None:
     if not hasattr(model, "dual_gap_") or not hasattr(model, "result_"):
         return None
     history = model.result_.history
-    seen = (history.gap > 0) & np.isfinite(history.gap) & (history.objective != 0)
+    seen = (history.gap > 0) & np.isfinite(history.relative_gap)
     if np.count_nonzero(seen) < 2:
         return None
     return {

@@ -145,7 +145,15 @@
   // ------------------------------------------------------------------ the path and its slider
   const path = data.path;
   const slider = at("alpha");
-  const alphaAxis = () => axis("alpha", { type: "log", autorange: "reversed", exponentformat: "power", dtick: 1 });
+  const alphaAxis = () => {
+    const high = path.alphas[0], low = path.alphas[path.alphas.length - 1];
+    const digits = high < 100 * low ? [1, 2, 5] : [1];
+    const ticks = [];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e += 1) {
+      ticks.push(...digits.map((d) => Number(`${d}e${e}`)));
+    }
+    return axis("alpha", { type: "log", autorange: "reversed", tickvals: ticks, ticktext: ticks.map(String) });
+  };
   const marks = (t) => [
     { type: "line", x0: path.alphas[path.chosen], x1: path.alphas[path.chosen], yref: "paper", y0: 0, y1: 1, line: { color: colour("--soft"), dash: "dot", width: 1.5 } },
     { type: "line", x0: path.alphas[t], x1: path.alphas[t], yref: "paper", y0: 0, y1: 1, line: { color: colour("--ink"), width: 2 } },

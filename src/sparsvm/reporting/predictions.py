@@ -105,10 +105,9 @@ def margins(test: TestSet) -> dict[str, Any]:
     wrong = int(np.count_nonzero(values <= 0))
     inside = int(np.count_nonzero((values > 0) & (values < 1)))
     text = (
-        f"The margin of a sample is the score of its class less the highest other score. "
-        f"{count(values.size - wrong - inside, 'sample')} have a margin of at least 1, the one "
-        f"that the hinge asks for; {inside} are right but inside it; {wrong} are not above 0, "
-        "the wrong side."
+        "The margin of a sample is the score of its class less the highest other score. Margins of "
+        f"at least 1, which is what the hinge asks for: {values.size - wrong - inside}. Right, but "
+        f"with less: {inside}. Not above 0, the wrong side: {wrong}."
     )
     return {
         "edges": edges.tolist(),

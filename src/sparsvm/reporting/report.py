@@ -143,14 +143,14 @@ def _tiles(subject: Subject, accuracy: Any, state: str, path: Any) -> list[dict[
     d = words.count(len(subject.names), "feature")
     tiles.append({"name": "Features used", "value": f"{subject.used.size}", "note": f"of {d}"})
     value, note = {
-        "proven": (None, "at most, which is proven"),
+        "proven": (None, "of the objective, proven"),
         "short": (None, "not solved to the tolerance"),
         "critical": ("critical", "point of a non-convex problem, proven"),
         "none": ("none", "the model does not say how it was found"),
     }[state]
     gap = getattr(model, "margin_gap_", getattr(model, "dual_gap_", np.nan))
     shown = value or words.percent(gap)
-    tiles.append({"name": "Distance to the optimum", "value": shown, "note": note, "state": state})
+    tiles.append({"name": "Duality gap", "value": shown, "note": note, "state": state})
     names = ", ".join(subject.classes)
     note = names if len(names) <= 40 else f"{subject.classes[0]} to {subject.classes[-1]}"
     tiles.append({"name": "Classes", "value": f"{len(subject.classes)}", "note": note[:60]})
