@@ -74,7 +74,7 @@ class BoundPairHessian {
     nb::gil_scoped_release released;
     return PairHessian(bound.problem().loss, bound.n(), S.data());
   }
-  BoundRankingProblem bound_;
+  const BoundRankingProblem& bound_;
   PairHessian hessian_;
 };
 
@@ -84,10 +84,8 @@ BoundRankingProblem::BoundRankingProblem(const Design& design, Integers y, Flags
                                          Vector factor, Vector mass, double alpha, bool intercept,
                                          const std::string& kind, double l1_ratio, Integers groups,
                                          int64_t n_groups, bool per_class, Vector omega)
-    : y_(y), factor_(factor), mass_(mass),
-      penalty_{kind, l1_ratio, groups, n_groups, per_class, omega},
-      members_(std::make_shared<std::vector<int32_t>>()),
-      positives_(std::make_shared<std::vector<int32_t>>()) {
+    : y_(copied(y)), factor_(factor), mass_(mass),
+      penalty_{kind, l1_ratio, copied(groups), n_groups, per_class, omega} {
   const int64_t n_sets = rows(sets), L = columns(sets);
   if (design.n() < 1 || L < 2 || n_sets < 1) {
     throw std::invalid_argument(
@@ -99,28 +97,28 @@ BoundRankingProblem::BoundRankingProblem(const Design& design, Integers y, Flags
   check_size("y has", length(y), "the design's number of samples is", design.n());
   check_size("mass has", length(mass), "the design's number of samples is", design.n());
   check_size("factor has", length(factor), "the number of label sets is", n_sets);
-  check_numbers("y", y, n_sets);
+  check_numbers("y", y_, n_sets);
   check_values("mass", mass, kPositive);
   check_values("factor", factor, kPositive);
   check_value("alpha", alpha, kPositive);
   penalty_.check(design.d());
-  members_->resize(static_cast<std::size_t>(entries_of(n_sets, L)));
-  positives_->resize(static_cast<std::size_t>(n_sets));
+  members_.resize(static_cast<std::size_t>(entries_of(n_sets, L)));
+  positives_.resize(static_cast<std::size_t>(n_sets));
   double largest = 0.0;
   for (int64_t s = 0; s < n_sets; ++s) {
-    int32_t* list = members_->data() + s * L;
+    int32_t* list = members_.data() + s * L;
     const std::uint8_t* has = sets.data() + s * L;
     int64_t at = 0;
     for (const bool wanted : {true, false}) {
       for (int64_t k = 0; k < L; ++k) {
         if ((has[k] != 0) == wanted) list[at++] = static_cast<int32_t>(k);
       }
-      if (wanted) (*positives_)[s] = static_cast<int32_t>(at);
+      if (wanted) positives_[s] = static_cast<int32_t>(at);
     }
     largest = std::max(largest, factor.data()[s]);
   }
   problem_.design = &design;
-  problem_.loss = {y_.data(), mass_.data(), members_->data(), positives_->data(), factor_.data(),
+  problem_.loss = {y_.data(), mass_.data(), members_.data(), positives_.data(), factor_.data(),
                    L,         largest};
   problem_.alpha = alpha;
   problem_.intercept = intercept;

@@ -3,7 +3,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,8 @@ class BoundRankingProblem {
   BoundRankingProblem(const Design& design, Integers y, Flags sets, Vector factor, Vector mass,
                       double alpha, bool intercept, const std::string& kind, double l1_ratio,
                       Integers groups, int64_t n_groups, bool per_class, Vector omega);
+  BoundRankingProblem(const BoundRankingProblem&) = delete;
+  BoundRankingProblem& operator=(const BoundRankingProblem&) = delete;
 
   const RankingProblem& problem() const { return problem_; }
   int64_t n() const { return problem_.n(); }
@@ -33,11 +34,9 @@ class BoundRankingProblem {
   void check_start(const Matrix& weights, const Vector& intercept) const;
 
  private:
-  Integers y_;
+  std::vector<int32_t> y_, members_, positives_;
   Vector factor_, mass_;
   PenaltyArrays penalty_;
-  // Shared, so that copies point to the same arrays.
-  std::shared_ptr<std::vector<int32_t>> members_, positives_;
   RankingProblem problem_{};
 };
 
