@@ -10,6 +10,7 @@ from sparsvm.estimators import (
 from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.estimators.selector import SparseSelector
+from sparsvm.estimators.stability import StabilitySelection
 from sparsvm.estimators.svm_path import SVMPath, svm_path
 from sparsvm.io import load_model, save_model, to_onnx
 from sparsvm.path.svm_path import alpha_max
@@ -24,6 +25,7 @@ __all__ = [
     "SparseSVC",
     "SparseSVCCV",
     "SparseSelector",
+    "StabilitySelection",
     "alpha_max",
     "certify",
     "load_model",

@@ -11,6 +11,7 @@ from sparsvm.data.inputs import MOST_FEATURES
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.selector import SparseSelector
 from sparsvm.estimators.sparse_svc import SparseSVC
+from sparsvm.estimators.stability import StabilitySelection
 
 
 def require_consistent(est: Any) -> None:
@@ -29,6 +30,12 @@ def require_consistent(est: Any) -> None:
         if inner.n_features_in_ != known.get("n_features_in_"):
             raise ValueError("estimator_ has another number of features")
         _require_names(known, inner.n_features_in_)
+        return
+    if isinstance(est, StabilitySelection) and any(map(_is_fitted, known)):
+        shares, d = known.get("selection_probabilities_"), known.get("n_features_in_")
+        if type(d) is not int or not isinstance(shares, np.ndarray) or shares.shape != (d,):
+            raise ValueError("selection_probabilities_ is not one share for each feature")
+        _require_names(known, d)
         return
     if not isinstance(est, SparseLinearClassifier) or not any(map(_is_fitted, known)):
         return

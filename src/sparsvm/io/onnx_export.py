@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.selector import SparseSelector
+from sparsvm.estimators.stability import StabilitySelection
 from sparsvm.io.onnx_graph import (
     Graph,
     add_probabilities,
@@ -91,9 +92,10 @@ def register_converters() -> None:
             skl2onnx.update_registered_converter(
                 kind, f"Sparsvm{name}", _infer_shapes, _convert, parser=_parse
             )
-    skl2onnx.update_registered_converter(
-        SparseSelector, "SparsvmSparseSelector", _infer_selection, _convert_selection
-    )
+    for kind in (SparseSelector, StabilitySelection):
+        skl2onnx.update_registered_converter(
+            kind, f"Sparsvm{kind.__name__}", _infer_selection, _convert_selection
+        )
 
 
 def _float_type(model: SparseLinearClassifier) -> Any:

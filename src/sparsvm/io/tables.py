@@ -9,6 +9,7 @@ from sparsvm.budget.problem import ConstrainedSolution
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.estimators.selector import SparseSelector
+from sparsvm.estimators.stability import StabilitySelection
 from sparsvm.hierarchical import SOLVERS as HIERARCHICAL_SOLVERS
 from sparsvm.hierarchical import HierarchicalSolution
 from sparsvm.losses import LOSSES
@@ -19,7 +20,14 @@ from sparsvm.solvers import SOLVERS, Chain, Stage
 # What a file may name. An estimator is added by a line here.
 ESTIMATORS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (SparseSVC, SparseSVCCV, ConstrainedSparseSVC, MaxMarginSVC, SparseSelector)
+    for kind in (
+        SparseSVC,
+        SparseSVCCV,
+        ConstrainedSparseSVC,
+        MaxMarginSVC,
+        SparseSelector,
+        StabilitySelection,
+    )
 }
 OBJECTS: dict[str, type[Any]] = {
     kind.__name__: kind

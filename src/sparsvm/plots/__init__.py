@@ -10,6 +10,7 @@ from sparsvm.plots.margin import MarginDisplay
 from sparsvm.plots.path import PathDisplay
 from sparsvm.plots.pattern import SparsityPatternDisplay
 from sparsvm.plots.selection import SelectionDisplay
+from sparsvm.plots.stability import StabilityDisplay
 
 __all__ = [
     "ConvergenceDisplay",
@@ -17,4 +18,5 @@ __all__ = [
     "PathDisplay",
     "SelectionDisplay",
     "SparsityPatternDisplay",
+    "StabilityDisplay",
 ]
