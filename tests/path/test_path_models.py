@@ -63,6 +63,21 @@ def test_every_model_predicts_at_once(path_and_data):
         assert path.score(X, y, weight)[t] == path[t].score(X, y, weight)
 
 
+def test_a_path_stops_before_the_first_model_of_too_many_features():
+    X, y = load_iris(return_X_y=True)
+    whole = svm_path(X, y, penalty="l1/l2", n_alphas=20)
+    for most in (1, 2, 3):
+        path = svm_path(X, y, penalty="l1/l2", n_alphas=20, max_features=most)
+        assert len(path) == int(np.argmax(whole.n_selected > most))
+        assert path.n_selected.max() <= most
+    assert len(svm_path(X, y, penalty="l1/l2", n_alphas=20, max_features=4)) == len(whole)
+    for wrong in (0, 1.5, "two", True):
+        with pytest.raises(ValueError, match="max_features must be a positive integer"):
+            svm_path(X, y, max_features=wrong)
+    with pytest.raises(ValueError, match=r"alpha, 0\.001, uses 4 features already"):
+        svm_path(X, y, alphas=[1e-3], max_features=1)
+
+
 def test_names_of_features_go_along_and_a_path_can_be_pickled():
     X, y = load_iris(return_X_y=True, as_frame=True)
     path = svm_path(X, y, alphas=[0.1])

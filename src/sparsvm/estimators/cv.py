@@ -22,8 +22,16 @@ from sklearn.utils.parallel import Parallel, delayed
 from sparsvm._typing import Array, Floats
 from sparsvm.data.inputs import Within
 from sparsvm.data.training_set import Samples, read_all, unchanged_on_error
-from sparsvm.estimators.cv_folds import FoldResult, Shared, run_fold, takes_weights, whole_path
+from sparsvm.estimators.cv_folds import (
+    FoldResult,
+    Shared,
+    Whole,
+    run_fold,
+    takes_weights,
+    whole_path,
+)
 from sparsvm.estimators.cv_progress import Report, reporting
+from sparsvm.estimators.cv_proof import Proof, fit_as
 from sparsvm.estimators.cv_results import one_error_rule, stacked, table
 from sparsvm.estimators.cv_splits import checked_splits, default_folds
 from sparsvm.estimators.linear import SparseLinearClassifier
@@ -33,7 +41,6 @@ from sparsvm.estimators.svm_path import SVMPath
 from sparsvm.losses import Loss, as_loss
 from sparsvm.path.grid import checked_grid
 from sparsvm.penalties import Penalty, as_penalty
-from sparsvm.problem.solution import Start
 from sparsvm.solvers import thread_count
 
 # sklearn.model_selection and sklearn.metrics are imported where they are used: loading them takes
@@ -58,6 +65,9 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         times it, without those where nothing changes any more.
     n_alphas : int, default=100
     eps : float, default=1e-3
+    max_features : int or None, default=None
+        Only alphas whose model on all samples, and those at all larger alphas, use at most so
+        many features are tried.
     param_grid : None, dict or list of dicts, default=None
         Other parameters to try, as in :class:`~sklearn.model_selection.GridSearchCV`: "loss",
         "penalty" and their own parameters, for example
@@ -147,6 +157,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         "alphas": ["array-like", None],
         "n_alphas": [Interval(Integral, 1, None, closed="left")],
         "eps": [Within(Real, 0, 1, closed="neither")],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "param_grid": [dict, list, None],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
@@ -162,6 +173,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         alphas: Any = None,
         n_alphas: int = 100,
         eps: float = 1e-3,
+        max_features: int | None = None,
         param_grid: Any = None,
         cv: Any = None,
         scoring: Any = None,
@@ -181,6 +193,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         self.alphas = alphas
         self.n_alphas = n_alphas
         self.eps = eps
+        self.max_features = max_features
         self.param_grid = param_grid
         self.cv = cv
         self.scoring = scoring
@@ -229,11 +242,13 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             splits = self._splits(samples, routed["split"])
             shared = self._shared(samples, routed["score"])
             with reporting(bool(self.verbose)) as report:
-                paths = self._paths(shared, [model for _, model in models], report)
+                wholes = self._paths(shared, [model for _, model in models], report)
+                paths = [whole.path for whole in wholes]
                 results = self._scored(shared, models, paths, splits, report)
-            candidate = self._choose(given, paths, results)
+            candidate, point = self._choose(given, paths, results)
             if self.refit:
-                self._refit(models[candidate][1], shared.samples)
+                proof = wholes[candidate].proofs[point]
+                self._refit(models[candidate][1], self.path_[point], proof, shared.samples)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -319,13 +334,15 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         scorer = None if self.scoring in (None, "accuracy") else self._scorer()
         return Shared(samples, data.classes, scorer, score_params)
 
-    def _paths(self, shared: Shared, models: list[SparseSVC], report: Report) -> list[SVMPath]:
+    def _paths(self, shared: Shared, models: list[SparseSVC], report: Report) -> list[Whole]:
         """Follow the path of every candidate on all samples; folds share its alphas."""
         alphas = None if self.alphas is None else checked_grid(self.alphas)
         n_alphas = self.n_alphas if alphas is None else alphas.size
         report.total = n_alphas * len(models)
         tasks = [
-            delayed(whole_path)(shared, model, alphas, n_alphas, self.eps, report.tick(f"{c}"))
+            delayed(whole_path)(
+                shared, model, alphas, n_alphas, self.eps, self.max_features, report.tick(f"{c}")
+            )
             for c, model in enumerate(models)
         ]
         return list(Parallel(n_jobs=self._workers(len(tasks)))(tasks))
@@ -376,8 +393,8 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         models: list[tuple[dict[str, Any], SparseSVC]],
         paths: list[SVMPath],
         results: list[list[FoldResult]],
-    ) -> int:
-        """Set what was chosen, and return which of the candidates it is."""
+    ) -> tuple[int, int]:
+        """Set what was chosen, and return which of the candidates and of its alphas it is."""
         grids = [path.alphas for path in paths]
         self.cv_results_ = table([params for params, _ in models], grids, results)
         means = self.cv_results_["mean_test_score"]
@@ -399,14 +416,12 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         self.best_score_ = float(means[self.best_index_])
         self.best_params_ = {"alpha": self.alpha_, **models[candidate][0]}
         self.loss_, self.penalty_ = models[candidate][1].loss, models[candidate][1].penalty
-        return candidate
+        return candidate, t
 
-    def _refit(self, model: SparseSVC, samples: Samples) -> None:
-        """Fit on all samples, from the path's model, and take over what the fitted model knows."""
-        near = self.path_.at(self.alpha_)
+    def _refit(self, model: SparseSVC, near: SparseSVC, proof: Proof, samples: Samples) -> None:
+        """Take the path's model on all samples, and all that is known of a fitted one."""
         model = clone(model).set_params(alpha=self.alpha_)
-        start = Start(near.coef_.astype(np.float64), near.intercept_.astype(np.float64))
-        model._fit_from(samples.training_set(self.class_weight), start)
+        fit_as(model, near, proof, samples.training_set(self.class_weight))
         self._row_shares = model._row_shares
         for name, value in vars(model).items():
             if name.endswith("_") and not name.startswith("_"):

@@ -14,11 +14,13 @@ from sparsvm._typing import Array, Counts, Floats
 from sparsvm.data.inputs import TooFewClasses
 from sparsvm.data.training_set import Samples
 from sparsvm.estimators.cv_progress import Tick
+from sparsvm.estimators.cv_proof import Proof
 from sparsvm.estimators.linear import column_scores, highest
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.svm_path import SVMPath, path_points
 from sparsvm.path.grid import grid_below
 from sparsvm.path.svm_path import NoPath
+from sparsvm.problem.solution import Solution
 
 # The score of a class that the training part of a fold lacks: never the largest.
 _NEVER = 1e30
@@ -58,17 +60,40 @@ class FoldResult:
     seconds: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """The path on all samples, and what proves its points."""
+
+    path: SVMPath
+    proofs: list[Proof]
+
+
 def whole_path(
-    shared: Shared, model: SparseSVC, alphas: Any, n_alphas: int, eps: float, tick: Tick | None
-) -> SVMPath:
+    shared: Shared,
+    model: SparseSVC,
+    alphas: Any,
+    n_alphas: int,
+    eps: float,
+    max_features: int | None,
+    tick: Tick | None,
+) -> Whole:
     """Follow the path on all samples; where no feature helps, over alphas that are as good."""
     data = shared.samples.training_set(model.class_weight)
     problem = model._convex_problem(data)
+    proofs: list[Proof] = []
+
+    def seen(solution: Solution) -> None:
+        proofs.append(Proof.of(problem, solution))
+        if tick is not None:
+            tick()
+
     try:
-        points = path_points(model, data, problem, alphas, n_alphas, eps, tick=tick)
+        points = path_points(
+            model, data, problem, alphas, n_alphas, eps, max_features=max_features, seen=seen
+        )
     except NoPath:
-        points = path_points(model, data, problem, grid_below(1.0, n_alphas, eps), tick=tick)
-    return SVMPath.of(points, model, data)
+        points = path_points(model, data, problem, grid_below(1.0, n_alphas, eps), seen=seen)
+    return Whole(SVMPath.of(points, model, data), proofs)
 
 
 def run_fold(
@@ -99,7 +124,8 @@ def run_fold(
         score = scored(error.labels, nothing, np.zeros(1), np.ones(1))
         n_selected = np.zeros(grid.size, dtype=np.int64)
         return FoldResult(np.full(grid.size, score), n_selected, 0, np.zeros(grid.size))
-    path = path_points(model, data, model._convex_problem(data), grid, tick=tick)
+    seen = None if tick is None else lambda _: tick()
+    path = path_points(model, data, model._convex_problem(data), grid, seen=seen)
     scores = np.empty(grid.size)
     prior = data.class_shares()
     for t, coef in enumerate(path.coefs):

@@ -13,14 +13,14 @@ from sparsvm.problem.solution import Solution
 from sparsvm.solvers.base import settled
 
 
-def advise(problem: Problem, solution: Solution, *, tol: float) -> None:
+def advise(problem: Problem, solution: Solution, *, tol: float, stacklevel: int = 4) -> None:
     """Warn about a fit that did not converge and about one in which every weight is zero."""
     if not solution.converged:
-        warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=4)
+        warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=stacklevel)
     elif solution.relative_gap > tol and not settled(problem, solution, tol):
-        warnings.warn(_hidden(solution), ConvergenceWarning, stacklevel=4)
+        warnings.warn(_hidden(solution), ConvergenceWarning, stacklevel=stacklevel)
     if not np.any(solution.coef):
-        warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=4)
+        warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=stacklevel)
 
 
 def remedy(status: str) -> str:

@@ -242,14 +242,6 @@ class SparseSVC(RowDual, PenalisedClassifier):
         advise(problem, solution, tol=tolerance(self.tol, data.dtype))
         return self
 
-    def _fit_from(self, data: TrainingSet, start: Start) -> None:
-        """Fit to data that are already read, from a point that may be near the optimum."""
-        with blas_threads(self._threads()):
-            problem = self._problem(data, as_loss(self.loss), as_penalty(self.penalty))
-            solution = self._solve(problem, data, start)
-        self._store(problem, data, solution)
-        advise(problem, solution, tol=tolerance(self.tol, data.dtype))
-
     @_Probabilities
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class; only with the logistic loss.
@@ -291,9 +283,13 @@ class SparseSVC(RowDual, PenalisedClassifier):
         alpha = default_alpha(data.total) if self.alpha is None else float(self.alpha)
         return regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
 
+    def _resolved_problem(self, data: TrainingSet) -> Problem:
+        """Return the problem of ``fit``."""
+        return self._problem(data, as_loss(self.loss), as_penalty(self.penalty))
+
     def _convex_problem(self, data: TrainingSet) -> Problem:
         """Return the problem of ``fit``, which must be convex."""
-        problem = self._problem(data, as_loss(self.loss), as_penalty(self.penalty))
+        problem = self._resolved_problem(data)
         require_convex(problem)
         return problem
 

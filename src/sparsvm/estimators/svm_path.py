@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any, overload
 
 import numpy as np
@@ -19,6 +20,7 @@ from sparsvm.path.points import PathPoints
 from sparsvm.path.svm_path import first_steps, follow, read_problem
 from sparsvm.penalties import Penalty
 from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Solution
 
 # Alphas that far apart, relatively, are the same: one may have been printed and read again.
 _SAME = 1e-6
@@ -183,6 +185,7 @@ def svm_path(
     alphas: ArrayLike | None = None,
     n_alphas: int = 100,
     eps: float = 1e-3,
+    max_features: int | None = None,
     fit_intercept: bool = True,
     class_weight: Any = None,
     sample_weight: Any = None,
@@ -213,6 +216,8 @@ def svm_path(
         has no ``alpha_max``, they begin where the samples' scores first differ by a margin.
     n_alphas : int, default=100
     eps : float, default=1e-3
+    max_features : int or None, default=None
+        Stop before the first model that uses more features than that.
     solver, tol, max_iter, n_jobs, random_state, verbose
         As for :class:`~sparsvm.SparseSVC`.
 
@@ -230,6 +235,8 @@ def svm_path(
     array([0, 1, 2, 4, 4])
     >>> bool(path.gaps.max() <= 1e-3)
     True
+    >>> svm_path(X, y, penalty="l1/l2", max_features=2).n_selected.max()
+    np.int64(2)
     """
     model = SparseSVC(
         loss,
@@ -258,7 +265,10 @@ def svm_path(
         random_state=random_state,
         verbose=verbose,
     )
-    return SVMPath.of(path_points(model, data, problem, alphas, n_alphas, eps), model, data)
+    points = path_points(
+        model, data, problem, alphas, n_alphas, eps, max_features=checked_limit(max_features)
+    )
+    return SVMPath.of(points, model, data)
 
 
 def path_points(
@@ -268,10 +278,30 @@ def path_points(
     alphas: ArrayLike | None,
     n_alphas: int = 1,
     eps: float = 0.5,
-    tick: Callable[[], None] | None = None,
+    *,
+    max_features: int | None = None,
+    seen: Callable[[Solution], None] | None = None,
 ) -> PathPoints:
     """Follow the path of a model; a grid of its own (``alphas=None``) ends where all is flat."""
     control = model._control(data.dtype)
     steps, grid = first_steps(problem, model.solver, control, alphas, n_alphas, eps)
     tol = tolerance(model.tol, data.dtype)
-    return follow(data, steps, grid, tol, to_the_end=alphas is not None, tick=tick)
+    return follow(
+        data,
+        steps,
+        grid,
+        tol,
+        to_the_end=alphas is not None,
+        max_features=max_features,
+        seen=seen,
+    )
+
+
+def checked_limit(max_features: Any) -> int | None:
+    """Return a limit on the number of features; a sentence for what is none."""
+    if max_features is None:
+        return None
+    whole = isinstance(max_features, Integral) and not isinstance(max_features, bool)
+    if not whole or max_features < 1:
+        raise ValueError(f"max_features must be a positive integer or None; got {max_features!r}.")
+    return int(max_features)

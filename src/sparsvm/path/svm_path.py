@@ -28,7 +28,7 @@ from sparsvm.path.points import Kept, PathPoints, gathered
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control
+from sparsvm.problem.solution import Control, Solution
 
 
 def alpha_max(
@@ -128,7 +128,7 @@ def follow(
     *,
     to_the_end: bool = True,
     max_features: int | None = None,
-    tick: Callable[[], None] | None = None,
+    seen: Callable[[Solution], None] | None = None,
 ) -> PathPoints:
     """Solve at every alpha of the decreasing grid and keep what the user is shown.
 
@@ -139,8 +139,8 @@ def follow(
         follow, or that leaves next to nothing of the loss of the first.
     max_features : int, optional
         Stop before the first point that uses more features.
-    tick : callable, optional
-        Called after every point.
+    seen : callable, optional
+        Called with every solution.
     """
     points: list[Kept] = []
     first_loss = 0.0
@@ -153,8 +153,8 @@ def follow(
         if max_features is not None and point.n_selected > max_features:
             break
         points.append(point)
-        if tick is not None:
-            tick()
+        if seen is not None:
+            seen(solution)
         if to_the_end:
             continue
         penalty = problem.penalty.value(solution.coef)
@@ -164,6 +164,12 @@ def follow(
             break
         if unchanged_below(solution, penalty, alpha, grid[-1], tol):
             break
+    if not points:
+        raise ValueError(
+            f"max_features={max_features}, but the model at the largest alpha, {grid[0]:g}, uses "
+            f"{point.n_selected} features already. Raise max_features, give larger alphas, or use "
+            "a penalty that selects features."
+        )
     return gathered(grid, points, data.classes)
 
 
