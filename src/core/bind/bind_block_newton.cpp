@@ -60,6 +60,70 @@ nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool
   return out;
 }
 
+class BoundSmoothPath {
+ public:
+  BoundSmoothPath(const BoundSmoothProblem& bound, Vector column_norms, double tol, int max_iter,
+                  nb::object callback)
+      : problem_(bound.problem()), column_norms_(std::move(column_norms)),
+        monitor_(std::move(callback)) {
+    if (problem_.loss.kind == LossKind::hinge || problem_.tilt) {
+      throw std::invalid_argument(
+          "SmoothPath: the loss must be one of squared_hinge, logistic and ovr_squared_hinge, "
+          "without a tilt.");
+    }
+    check_size("column_norms has", length(column_norms_), "the number of features is",
+               problem_.d());
+    check_values("column_norms", column_norms_, kNotNegative);
+    if (!(tol > 0.0) || max_iter < 0) {
+      throw std::invalid_argument("SmoothPath: tol = " + std::to_string(tol) +
+                                  " must be positive and max_iter = " + std::to_string(max_iter) +
+                                  " not negative.");
+    }
+    load_blas();
+    path_.emplace(problem_, column_norms_.data(), tol, max_iter, monitor_);
+  }
+
+  void start(const Matrix& weights, const Vector& intercept) {
+    check_shape("weights", weights, problem_.d(), problem_.outputs());
+    check_size("intercept has", length(intercept), "the number of outputs is", problem_.outputs());
+    check_values("weights", weights, kFinite);
+    check_values("intercept", intercept, kFinite);
+    const Exclusive::Turn turn = exclusive_.take();
+    path_->start(weights.data(), intercept.data());
+  }
+
+  nb::dict solve(double alpha) {
+    if (!(alpha > 0.0) || !std::isfinite(alpha)) {
+      throw std::invalid_argument("SmoothPath: alpha must be positive and finite, but is " +
+                                  std::to_string(alpha) + ".");
+    }
+    const Exclusive::Turn turn = exclusive_.take();
+    SmoothPathPoint point;
+    {
+      nb::gil_scoped_release released;
+      point = path_->solve(alpha);
+    }
+    nb::dict out;
+    out["objective"] = point.objective;
+    out["loss"] = point.loss;
+    out["bound"] = point.bound;
+    out["seconds"] = point.seconds;
+    out["iterations"] = point.iterations;
+    out["converged"] = point.converged;
+    out["intercept"] = to_numpy(point.intercept);
+    out["features"] = to_numpy(point.features);
+    out["weights"] = to_numpy(point.weights);
+    return out;
+  }
+
+ private:
+  const SmoothProblem& problem_;
+  Vector column_norms_;
+  Monitor monitor_;
+  std::optional<SmoothPath> path_;
+  Exclusive exclusive_{"SmoothPath"};
+};
+
 }  // namespace
 
 void bind_block_newton(nb::module_& m) {
@@ -69,6 +133,19 @@ void bind_block_newton(nb::module_& m) {
         nb::arg("callback").none(),
         "Solve a smooth loss with a sparse penalty; see solvers/block_newton.py for the meaning of "
         "the arguments. The solution is left in `weights`, which hold the start if `warm`.");
+  nb::class_<BoundSmoothPath>(
+      m, "SmoothPath",
+      "Solutions of a smooth loss with a sparse penalty at one alpha after the "
+      "other; see path/smooth_path.py.")
+      .def(nb::init<const BoundSmoothProblem&, Vector, double, int, nb::object>(),
+           nb::arg("problem"), nb::kw_only(), nb::arg("column_norms"), nb::arg("tol"),
+           nb::arg("max_iter"), nb::arg("callback").none(), nb::keep_alive<1, 2>())
+      .def("start", &BoundSmoothPath::start, nb::arg("weights"), nb::arg("intercept"),
+           "Go on from these weights (d, outputs) and intercepts.")
+      .def("solve", &BoundSmoothPath::solve, nb::arg("alpha"),
+           "The solution at alpha, from the last one: objective, bound, the features in use and "
+           "their "
+           "weights (features x outputs), and whether the gap met the tolerance.");
 }
 
 }  // namespace sparsvm

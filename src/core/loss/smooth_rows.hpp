@@ -376,9 +376,14 @@ class SmoothRows {
     }
   }
 
-  void refresh_slopes() { all_slopes(data_, n, T.data(), D.data()); }
+  /// To be called whenever T was changed from outside.
+  void refresh_slopes() {
+    all_slopes(data_, n, T.data(), D.data());
+    known_ = tried_ = std::nan("");
+  }
 
   void move(const ColumnView& column, const double* step, double* gradient) {
+    known_ = tried_ = std::nan("");
     switch (loss_) {
       case LossKind::squared_hinge:
         return move_squared(data_, column, step, T.data(), D.data(), gradient);
@@ -389,13 +394,21 @@ class SmoothRows {
   }
 
   /// The mean loss at T + t U, or at T.
-  double value(double t) { return mean_loss(data_, n, T.data(), U.data(), t, row_.data()); }
-  double value() { return mean_loss(data_, n, T.data(), nullptr, 0.0, row_.data()); }
+  double value(double t) {
+    tried_at_ = t;
+    return tried_ = mean_loss(data_, n, T.data(), U.data(), t, row_.data());
+  }
+  double value() {
+    if (std::isnan(known_)) known_ = mean_loss(data_, n, T.data(), nullptr, 0.0, row_.data());
+    return known_;
+  }
 
   void take_step(double t) {
+    const double value = t == tried_at_ ? tried_ : std::nan("");
     // The padding of U is zero, so that of T stays.
     for (std::size_t e = 0; e < T.size(); ++e) T[e] += t * U[e];
     refresh_slopes();
+    known_ = value;
   }
 
   void refresh_curvature() {
@@ -468,6 +481,7 @@ class SmoothRows {
   const double* cost_;
   const double* margin_scale_;
   std::vector<double> margin_, row_;
+  double known_ = std::nan(""), tried_ = std::nan(""), tried_at_ = 0.0;
   RowData data_{};
 };
 

@@ -49,6 +49,13 @@ class GroupPenalty {
   int64_t widest() const { return widest_; }
   bool selects() const { return absolute_ > 0.0 || norm_ > 0.0; }
   bool is_norm() const { return square_ == 0.0; }
+  // Whether it is a sum over single weights.
+  bool separable() const { return norm_ == 0.0; }
+  int outputs() const { return outputs_; }
+  double weight(int32_t j) const { return omega_[j]; }
+  // The shares of the absolute values and of half the squares.
+  double absolute() const { return absolute_; }
+  double square() const { return square_; }
 
   // alpha * penalty of the group's coefficients.
   double value(int64_t u, const double* w) {
@@ -95,8 +102,13 @@ class GroupPenalty {
   // elastic net the same of its l1 part; without any selection, infinite unless g is zero.
   double dual_norm(int64_t u, const double* g) {
     if (is_free(u)) return 0.0;
+    // The common cases, called for every feature: without the detour of the blocks.
+    if (norm_ == 0.0 && absolute_ > 0.0) {
+      double top = 0.0;
+      for (int k = 0; k < outputs_; ++k) top = std::max(top, std::abs(g[k]));
+      return top / (absolute_ * omega_[*features(u)] * alpha);
+    }
     if (joint_ && bends() && absolute_ == 0.0 && size(u) == 1) {
-      // The common case, called for every feature: without the detour of the blocks.
       double squares = 0.0;
       for (int k = 0; k < outputs_; ++k) squares += g[k] * g[k];
       return std::sqrt(squares) / (omega_[*features(u)] * alpha);

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from sparsvm._typing import Floats
 from sparsvm.parameters import number
+from sparsvm.path.points import Kept
 from sparsvm.path.zero_model import ZeroModel
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Solution
 
 # A model that leaves so little of the loss of the first one fits the training samples as well as
 # any: glmnet's devmax.
@@ -58,9 +58,7 @@ def largest_ridge_alpha(problem: Problem, zero: ZeroModel) -> float:
     return spread / (unit or 1.0) / (1.0 - terms.l1_ratio)
 
 
-def unchanged_below(
-    solution: Solution, penalty: float, alpha: float, last: float, tol: float
-) -> bool:
+def unchanged_below(point: Kept, alpha: float, last: float, tol: float) -> bool:
     r"""Whether the solution at ``alpha`` is within ``tol`` of the optimum down to ``last``.
 
     With the dual scaled by alpha'/alpha its gap at alpha' is at most
@@ -68,7 +66,6 @@ def unchanged_below(
     value. Relative to the objective :math:`L + \alpha' P` that is monotone in alpha', so that both
     ends tell for all between.
     """
-    loss = solution.objective - alpha * penalty
-    objective = loss + last * penalty
-    gap = objective - last / alpha * solution.dual_objective
+    objective = point.loss + last / alpha * (point.objective - point.loss)
+    gap = objective - last / alpha * point.bound
     return bool(gap <= tol * abs(objective))

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Array, Counts, Floats
+from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution
 
 Self = TypeVar("Self", bound="PathPoints")
@@ -72,7 +73,7 @@ class PathPoints:
 class Kept:
     """What a path keeps of one solution; ``dense`` tells whether the next one is the same."""
 
-    dense: Floats
+    dense: Floats | None
     coef: Any
     n_selected: int
     intercept: Floats
@@ -80,10 +81,17 @@ class Kept:
     gap: float
     status: str
     seconds: float
+    loss: float
+    bound: float
 
     @classmethod
     def of(
-        cls, solution: Solution, dtype: np.dtype[Any], before: Kept | None, seconds: float
+        cls,
+        solution: Solution,
+        problem: Problem,
+        dtype: np.dtype[Any],
+        before: Kept | None,
+        seconds: float,
     ) -> Kept:
         """Reduce a solution to what is kept, sharing the weights of the one before if equal."""
         if before is not None and before.dense is solution.coef:
@@ -100,6 +108,8 @@ class Kept:
             solution.relative_gap,
             solution.status,
             seconds,
+            solution.objective - problem.alpha * problem.penalty.value(solution.coef),
+            solution.dual_objective,
         )
 
 

@@ -25,6 +25,7 @@ from sparsvm.path.grid import (
     unchanged_below,
 )
 from sparsvm.path.points import Kept, PathPoints, gathered
+from sparsvm.path.smooth_path import SmoothPath
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
@@ -143,13 +144,17 @@ def follow(
         Called with every solution.
     """
     points: list[Kept] = []
-    first_loss = 0.0
+    native = SmoothPath(steps) if SmoothPath.follows(steps, data.dtype) else None
     for alpha in grid:
-        began = time.perf_counter()
-        problem = steps.at(alpha)
-        solution = finalised(problem, steps.solve(alpha), data.dtype, tol)
-        before = points[-1] if points else None
-        point = Kept.of(solution, data.dtype, before, time.perf_counter() - began)
+        point = native.point(alpha) if native is not None else None
+        if point is None:
+            began = time.perf_counter()
+            problem = steps.at(alpha)
+            solution = finalised(problem, steps.solve(alpha), data.dtype, tol)
+            before = points[-1] if points else None
+            point = Kept.of(solution, problem, data.dtype, before, time.perf_counter() - began)
+            if native is not None:
+                native.go_on_from(solution)
         if max_features is not None and point.n_selected > max_features:
             break
         points.append(point)
@@ -157,12 +162,9 @@ def follow(
             seen(solution)
         if to_the_end:
             continue
-        penalty = problem.penalty.value(solution.coef)
-        loss = solution.objective - alpha * penalty
-        first_loss = first_loss or loss
-        if loss <= LEFT_OF_LOSS * first_loss:
+        if point.loss <= LEFT_OF_LOSS * points[0].loss:
             break
-        if unchanged_below(solution, penalty, alpha, grid[-1], tol):
+        if unchanged_below(point, alpha, grid[-1], tol):
             break
     if not points:
         raise ValueError(

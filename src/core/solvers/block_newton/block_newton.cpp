@@ -10,6 +10,8 @@
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/descent.hpp"
+#include "solvers/block_newton/free_newton.hpp"
+#include "solvers/block_newton/model_step.hpp"
 #include "solvers/block_newton/newton_step.hpp"
 #include "solvers/block_newton/pricing.hpp"
 #include "solvers/block_newton/settings.hpp"
@@ -20,18 +22,19 @@ namespace {
 
 class BlockNewton {
  public:
-  /// The solution is left in `point`.
+  // The solution is left in `point`.
   BlockNewton(const SmoothProblem& problem, const SmoothPoint& point, Monitor& monitor)
       : t_(problem), rows_(problem.loss, problem.n()), penalty_(problem.penalty, rows_.width),
         monitor_(monitor), d_(problem.d()), outputs_(rows_.outputs), width_(rows_.width),
         point_(point), columns_(*problem.design),
         newton_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
-        free_newton_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
+        free_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
+        model_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
         descent_(point_, rows_, columns_, penalty_, problem.tilt, monitor),
         prices_(problem, point_, penalty_, rows_, columns_, monitor) {
-    for (int64_t u = penalty_.first_free(); u < penalty_.count(); ++u) free_.push_back(u);
     std::vector<int32_t> features;
-    for (const int64_t u : free_) features.push_back(penalty_.features(u)[0]);
+    for (int64_t u = penalty_.first_free(); u < penalty_.count(); ++u)
+      features.push_back(penalty_.features(u)[0]);
     columns_.require(features);
   }
 
@@ -41,7 +44,7 @@ class BlockNewton {
     penalty_.alpha = t_.alpha;
     const bool cold = !options.warm && !t_.tilt;
     if (options.continuation && cold && penalty_.selects()) {
-      fit_free(1e-2);
+      free_.run(1e-2);
       prices_.update();
       for (const double alpha : larger_alphas()) {
         penalty_.alpha = alpha;
@@ -52,9 +55,33 @@ class BlockNewton {
     run(options.tol, options.max_iter, true);
   }
 
-  BlockNewtonReport report() const {
-    return {iteration_, stalled_, newton_.products() + free_newton_.products()};
+  // The next point of a path, from where the last one ended.
+  SmoothPathPoint next(double alpha, const double* column_norms, double tol, int max_iter) {
+    const double before = monitor_.seconds();
+    const int done = iteration_;
+    recording_ = false;
+    const bool converged = follow(alpha, column_norms, tol, max_iter);
+    SmoothPathPoint found{prices_.objective,
+                          rows_.value(),
+                          prices_.bound,
+                          monitor_.seconds() - before,
+                          iteration_ - done,
+                          converged,
+                          {},
+                          {},
+                          {}};
+    store(found);
+    monitor_.record(iteration_, prices_.objective, std::max(prices_.gap, 0.0), prices_.nonzeros);
+    return found;
   }
+
+  // Go on from the point, which was changed from outside.
+  void resume() {
+    last_alpha_ = std::nan("");
+    refresh_scores();
+  }
+
+  BlockNewtonReport report() const { return {iteration_, stalled_, newton_.products()}; }
 
  private:
   using Settings = BlockNewtonSettings;
@@ -87,15 +114,6 @@ class BlockNewton {
     rows_.refresh_slopes();
   }
 
-  /// Solve for the intercept and the unpenalised features alone, until their gradient is small.
-  void fit_free(double accuracy) {
-    if (!t_.intercept && free_.empty()) return;
-    for (int pass = 0; pass < 30; ++pass) {
-      const auto outcome = free_newton_.run(free_, {1e-3, 200});
-      if (!outcome.moved || outcome.residual <= accuracy) return;
-    }
-  }
-
   std::vector<double> larger_alphas() const {
     std::vector<double> alphas;
     const double ratio = prices_.largest_norm;
@@ -110,6 +128,87 @@ class BlockNewton {
       alphas.push_back(t_.alpha * std::pow(ratio, 1.0 - static_cast<double>(s) / (steps + 1)));
     }
     return alphas;
+  }
+
+  // Solve at alpha from the solution at the last one, on the groups that the sequential strong rule
+  // leaves; then price all groups and add what it missed.
+  bool follow(double alpha, const double* column_norms, double tol, int max_iter) {
+    const bool first = std::isnan(last_alpha_);
+    const double limit = first ? 0.0 : 2.0 * alpha / last_alpha_ - 1.0;
+    penalty_.alpha = alpha;
+    if (first) {
+      free_.run(1e-2);
+      prices_.update();
+    }
+    working_.clear();
+    for (int64_t u = 0; u < penalty_.count(); ++u)
+      if (!penalty_.selects() || penalty_.is_free(u) || !prices_.is_zero(u) ||
+          prices_.norms[at(u)] > (first ? 1.0 : limit))
+        working_.push_back(u);
+    last_alpha_ = alpha;
+    crowded_ = was_crowded_ = false;
+    const int last = iteration_ + max_iter;
+    for (double share = Settings::kPathShare; share > Settings::kLeastShare;) {
+      require_columns();
+      if (!solve_working_set(share * tol, last)) return false;
+      centre();
+      refresh_scores();
+      const bool balanced = free_.run(0.0);
+      prices_.update(column_norms);
+      if (prices_.gap <= tol * std::fabs(prices_.objective)) return balanced;
+      const std::size_t known = working_.size();
+      for (int64_t u = 0; u < penalty_.count(); ++u)
+        if (prices_.norms[at(u)] > 1.0 &&
+            !std::binary_search(working_.begin(),
+                                working_.begin() + static_cast<std::ptrdiff_t>(known), u))
+          working_.push_back(u);
+      if (working_.size() == known) share *= 0.2;
+      std::sort(working_.begin(), working_.end());
+    }
+    return false;
+  }
+
+  bool solve_working_set(double tol, int last) {
+    double best = std::numeric_limits<double>::infinity(), lowest = best, gap = best;
+    int idle = 0;
+    for (;;) {
+      free_.run(1e-2 * tol * std::min(penalty_.alpha, prices_.objective));
+      prices_.update(working_);
+      if (prices_.gap <= tol * std::fabs(prices_.objective)) return true;
+      const bool better = prices_.gap < 0.95 * best || prices_.objective < lowest * (1.0 - 1e-12);
+      idle = better ? 0 : idle + 1;
+      if (idle > Settings::kPatience || iteration_ >= last) return false;
+      best = std::min(best, prices_.gap), lowest = std::min(lowest, prices_.objective);
+      const bool slow = prices_.gap > Settings::kSlow * gap;
+      gap = prices_.gap;
+      if (!improve_by_model(tol, slow)) improve(tol);
+      ++iteration_;
+    }
+  }
+
+  // Let intercepts sum to zero where only differences of scores count.
+  void centre() {
+    if (!t_.intercept || outputs_ == 1 || rows_.loss() == LossKind::ovr_squared_hinge) return;
+    const double mean = std::accumulate(point_.b, point_.b + outputs_, 0.0) / outputs_;
+    for (int k = 0; k < outputs_; ++k) point_.b[k] -= mean;
+  }
+
+  void store(SmoothPathPoint& point) const {
+    point.intercept.assign(point_.b, point_.b + outputs_);
+    for (int64_t j = 0; j < d_; ++j) {
+      const double* w = point_.W + j * outputs_;
+      if (std::all_of(w, w + outputs_, [](double x) { return x == 0.0; })) continue;
+      point.features.push_back(static_cast<int32_t>(j));
+      point.weights.insert(point.weights.end(), w, w + outputs_);
+    }
+  }
+
+  void require_columns() {
+    std::vector<int32_t> features;
+    for (const int64_t u : working_)
+      features.insert(features.end(), penalty_.features(u),
+                      penalty_.features(u) + penalty_.size(u));
+    columns_.require(features);
   }
 
   void choose_working_set() {
@@ -135,12 +234,7 @@ class BlockNewton {
     }
     working_.insert(working_.end(), outside.begin(), outside.end());
     std::sort(working_.begin(), working_.end());
-    std::vector<int32_t> features;
-    for (const int64_t u : working_) {
-      features.insert(features.end(), penalty_.features(u),
-                      penalty_.features(u) + penalty_.size(u));
-    }
-    columns_.require(features);
+    require_columns();
   }
 
   void collect_active() {
@@ -159,7 +253,7 @@ class BlockNewton {
     bound_ = -std::numeric_limits<double>::infinity();
     for (;;) {
       if (iteration_ % Settings::kRefreshEvery == Settings::kRefreshEvery - 1) refresh_scores();
-      fit_free(1e-2 * tol * std::min(penalty_.alpha, prices_.objective));
+      free_.run(1e-2 * tol * std::min(penalty_.alpha, prices_.objective));
       prices_.update();
       bound_ = std::max(bound_, prices_.bound);
       if (final)
@@ -185,6 +279,15 @@ class BlockNewton {
       if (!final && !insist_ && prices_.objective - last_ < Settings::kRoughly * last_) return;
       ++iteration_;
     }
+  }
+
+  // One step on the working set, whose prices are up to date; false where the model is too large, or no
+  // step lowers the objective.
+  bool improve_by_model(double tol, bool slow) {
+    const auto outcome =
+        model_.run(working_, prices_.slopes, 0.01, 0.1 * tol * penalty_.alpha, slow);
+    last_ = prices_.objective - outcome.gain;
+    return outcome.moved;
   }
 
   void improve(double tol) {
@@ -216,13 +319,13 @@ class BlockNewton {
     }
   }
 
-  /// Between pricings the last dual value still bounds the optimum.
+  // Between pricings the last dual value still bounds the optimum.
   void record(double objective) {
     if (!recording_ || t_.tilt || !(objective > 0.0)) return;
     monitor_.record(iteration_, objective, std::max(objective - bound_, 0.0), prices_.nonzeros);
   }
 
-  /// Exact steps pay once whole steps succeed and do more than coordinate descent, not before.
+  // Exact steps pay once whole steps succeed and do more than coordinate descent, not before.
   void adapt(const NewtonStep::Outcome& outcome, double descended) {
     const double stepped = outcome.before - outcome.after;
     if (!outcome.full || stepped < 0.2 * descended) {
@@ -235,9 +338,9 @@ class BlockNewton {
     forcing_ = Settings::kForcing[whole_ < 3 ? 0 : whole_ < 5 ? 1 : 2];
   }
 
-  /// As many products with the Hessian as take hardly more time than the rest of a round, where
-  /// coordinates are tied: cut short, steps went from tie to tie for hundreds of rounds. (With l1 it
-  /// is exact steps that go from kink to kink, where features outnumber the samples.)
+  // As many products with the Hessian as take hardly more time than the rest of a round, where
+  // coordinates are tied: cut short, steps went from tie to tie for hundreds of rounds. (With l1 it
+  // is exact steps that go from kink to kink, where features outnumber the samples.)
   int cheap_products() const {
     if (!penalty_.ties()) return 0;
     const double work = static_cast<double>(descent_.entries()) * rows_.stride;
@@ -252,11 +355,14 @@ class BlockNewton {
   int outputs_, width_;
   SmoothPoint point_;
   ColumnSource columns_;
-  NewtonStep newton_, free_newton_;
+  NewtonStep newton_;
+  FreeNewton free_;
+  ModelStep model_;
   BlockDescent descent_;
   GroupPrices prices_;
-  std::vector<int64_t> free_, working_, active_;
+  std::vector<int64_t> working_, active_;
   double bound_ = 0.0, forcing_ = Settings::kForcing[0], last_ = 0.0;
+  double last_alpha_ = std::nan("");  // of a path
   int iteration_ = 0, cg_limit_ = Settings::kFirstLimit, whole_ = 0;
   // Whether violators were left out of the working set, and of the one before.
   bool crowded_ = false, was_crowded_ = false;
@@ -264,6 +370,43 @@ class BlockNewton {
 };
 
 }  // namespace
+
+class SmoothPath::Solver {
+ public:
+  Solver(const SmoothProblem& problem, const double* column_norms, double tol, int max_iter,
+         Monitor& monitor)
+      : column_norms_(column_norms), tol_(tol), max_iter_(max_iter),
+        W_(static_cast<std::size_t>(problem.d() * problem.outputs())),
+        b_(static_cast<std::size_t>(problem.outputs())),
+        newton_(problem, {W_.data(), b_.data()}, monitor) {
+    newton_.resume();
+  }
+
+  void start(const double* weights, const double* intercept) {
+    std::copy_n(weights, W_.size(), W_.data());
+    std::copy_n(intercept, b_.size(), b_.data());
+    newton_.resume();
+  }
+  SmoothPathPoint solve(double alpha) {
+    return newton_.next(alpha, column_norms_, tol_, max_iter_);
+  }
+
+ private:
+  const double* column_norms_;
+  double tol_;
+  int max_iter_;
+  std::vector<double> W_, b_;
+  BlockNewton newton_;
+};
+
+SmoothPath::SmoothPath(const SmoothProblem& problem, const double* column_norms, double tol,
+                       int max_iter, Monitor& monitor)
+    : solver_(std::make_unique<Solver>(problem, column_norms, tol, max_iter, monitor)) {}
+SmoothPath::~SmoothPath() = default;
+void SmoothPath::start(const double* weights, const double* intercept) {
+  solver_->start(weights, intercept);
+}
+SmoothPathPoint SmoothPath::solve(double alpha) { return solver_->solve(alpha); }
 
 BlockNewtonReport block_newton(const SmoothProblem& problem, const SmoothPoint& point,
                                const BlockNewtonOptions& options, Monitor& monitor) {

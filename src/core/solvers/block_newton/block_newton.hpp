@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "problem/smooth_problem.hpp"
 #include "support/monitor.hpp"
@@ -32,14 +34,42 @@ struct BlockNewtonReport {
   int64_t products;  // with the Hessian
 };
 
-/// The point; both arrays belong to the caller.
+// The point; both arrays belong to the caller.
 struct SmoothPoint {
   double* W;  // d x outputs
   double* b;  // outputs
 };
 
-/// The solution is left in `point`.
+// The solution is left in `point`.
 BlockNewtonReport block_newton(const SmoothProblem& problem, const SmoothPoint& point,
                                const BlockNewtonOptions& options, Monitor& monitor);
+
+// One solution of a path: the features in use, and their weights (features x outputs).
+struct SmoothPathPoint {
+  double objective, loss, bound, seconds;
+  int iterations;
+  bool converged;  // the gap, proven on all the data, met the tolerance
+  std::vector<double> intercept;
+  std::vector<int32_t> features;
+  std::vector<double> weights;
+};
+
+// Solutions at one alpha after the other, each from the one before; falling alphas are quick.
+class SmoothPath {
+ public:
+  // Needs a problem without a tilt, whose alpha is of no account; `column_norms` are the Euclidean norms of
+  // the columns. All must outlive it.
+  SmoothPath(const SmoothProblem& problem, const double* column_norms, double tol, int max_iter,
+             Monitor& monitor);
+  ~SmoothPath();
+
+  // Go on from these weights (d x outputs) and intercepts.
+  void start(const double* weights, const double* intercept);
+  SmoothPathPoint solve(double alpha);
+
+ private:
+  class Solver;
+  std::unique_ptr<Solver> solver_;
+};
 
 }  // namespace sparsvm

@@ -29,7 +29,7 @@ class BlockDescent {
     for (auto* buffer : {&w_, &g_, &after_, &h_, &u_, &v_, &step_}) buffer->assign(cells, 0.0);
   }
 
-  /// Work on these groups, with the diagonal of the Hessian at the current point.
+  // Work on these groups, with the diagonal of the Hessian at the current point.
   void set_groups(const std::vector<int64_t>& groups) {
     groups_ = &groups;
     offsets_.clear();
@@ -60,13 +60,13 @@ class BlockDescent {
     }
   }
 
-  /// The diagonal of the k-th group, as of the last refresh.
+  // The diagonal of the k-th group, as of the last refresh.
   const double* diagonal(std::size_t k) const { return diagonal_.data() + offsets_[k]; }
-  /// Entries of the data in the columns of the groups.
+  // Entries of the data in the columns of the groups.
   int64_t entries() const { return entries_; }
 
-  /// One pass over the groups, forwards or backwards; returns the largest violation seen, as a
-  /// size of the gradient.
+  // One pass over the groups, forwards or backwards; returns the largest violation seen, as a
+  // size of the gradient.
   double epoch(bool forwards) {
     double largest = 0.0;
     const std::size_t count = groups_->size();
@@ -81,7 +81,7 @@ class BlockDescent {
  private:
   using Settings = BlockNewtonSettings;
 
-  /// The weighted mean square of a feature, computed on first need.
+  // The weighted mean square of a feature, computed on first need.
   double moment(int32_t j) {
     float& found = moment_[static_cast<std::size_t>(j)];
     if (found < 0.0F) {
@@ -156,7 +156,7 @@ class BlockDescent {
     for (int r = 0; r < outputs_; ++r) g[r] -= penalty_.alpha * linear[r];
   }
 
-  /// Bring the rows from what was applied before to `step_`; leaves the gradient in after_.
+  // Bring the rows from what was applied before to `step_`; leaves the gradient in after_.
   void apply(int64_t group, int64_t cells) {
     for (int64_t e = 0; e < cells; ++e) u_[e] = step_[e] - applied_[e];
     const int64_t F = penalty_.size(group);

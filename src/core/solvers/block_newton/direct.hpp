@@ -35,7 +35,7 @@ class DirectSystem {
                Monitor& monitor)
       : rows_(rows), columns_(columns), penalty_(penalty), monitor_(monitor) {}
 
-  /// Whether the matrix is small and costs less than this many products with the Hessian. To be asked after rows.refresh_curvature().
+  // Whether the matrix is small and costs less than this many products with the Hessian. To be asked after rows.refresh_curvature().
   bool pays(const SmoothNewtonSystem& system, int products) {
     const auto free = static_cast<double>(std::count_if(
         system.mark.begin(), system.mark.end(), [](auto m) { return m != GroupPenalty::fixed; }));
@@ -47,13 +47,13 @@ class DirectSystem {
     return matrix <= std::max(Settings::kCheapMatrix, products * product);
   }
 
-  /// Steps that met no kink too early may be longer next time.
+  // Steps that met no kink too early may be longer next time.
   void adapt(bool full) {
     damping_ = full ? damping_ / Settings::kLonger
                     : std::clamp(Settings::kShorter * damping_, Settings::kLeastDamping, 1.0);
   }
 
-  /// The step for right-hand side r; false where the matrix cannot be factorised.
+  // The step for right-hand side r; false where the matrix cannot be factorised.
   bool solve(const SmoothNewtonSystem& system, const std::vector<double>& ring,
              const std::vector<double>& r, std::vector<double>& step) {
     number(system);
@@ -91,7 +91,7 @@ class DirectSystem {
     return added;
   }
 
-  /// Which variable each coordinate belongs to, and how far it moves with it.
+  // Which variable each coordinate belongs to, and how far it moves with it.
   void number(const SmoothNewtonSystem& system) {
     variable_.assign(system.w.size(), -1);
     factor_.assign(system.w.size(), 1.0);
@@ -105,7 +105,7 @@ class DirectSystem {
     }
   }
 
-  /// The active features, one column of n each, and ones for the intercept.
+  // The active features, one column of n each, and ones for the intercept.
   void load(const SmoothNewtonSystem& system) {
     const std::size_t n = at(rows_.n);
     X_.assign(at(system.rows()) * n, 0.0);
@@ -189,8 +189,8 @@ class DirectSystem {
     }
   }
 
-  /// Equal shifts of all classes, and intercepts that no sample bends, have neither curvature nor
-  /// slope: a little of the diagonal keeps them where they are.
+  // Equal shifts of all classes, and intercepts that no sample bends, have neither curvature nor
+  // slope: a little of the diagonal keeps them where they are.
   bool factorise() {
     const std::size_t m = at(count_);
     scale_.resize(m);

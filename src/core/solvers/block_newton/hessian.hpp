@@ -11,7 +11,7 @@
 
 namespace sparsvm {
 
-/// Rows of the active features, local numbers 0 .. m-1, in single precision.
+// Rows of the active features, local numbers 0 .. m-1, in single precision.
 struct ActiveRows {
   std::vector<int64_t> starts;
   std::vector<int32_t> features;
@@ -43,7 +43,7 @@ struct ActiveRows {
   }
 };
 
-/// What a product reads: the curvature of the listed samples.
+// What a product reads: the curvature of the listed samples.
 struct HessianRows {
   LossKind loss;
   int stride;
@@ -57,7 +57,7 @@ struct HessianRows {
 
 namespace row_kernels {
 
-/// u <- H_i u for one sample.
+// u <- H_i u for one sample.
 template <LossKind loss, int P>
 SPARSVM_INLINE void apply(const HessianRows& rows, int64_t i, float* u) {
   const int vectors = (P > 0 ? P : rows.stride) / 8;
@@ -88,7 +88,7 @@ SPARSVM_INLINE void apply(const HessianRows& rows, int64_t i, float* u) {
   }
 }
 
-/// out += X'HX d over the listed samples; the last row of d and out is the intercept's.
+// out += X'HX d over the listed samples; the last row of d and out is the intercept's.
 template <LossKind loss, int P>
 SPARSVM_INLINE void product(const HessianRows& rows, const ActiveRows& X, const float* d,
                             int64_t intercept, float* out, float* u) {

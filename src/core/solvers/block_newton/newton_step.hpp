@@ -42,7 +42,7 @@ class NewtonStep {
     double before = std::nan(""), after = std::nan("");
   };
 
-  /// Step on the listed groups (all that are not zero, and the free ones) and the intercept.
+  // Step on the listed groups (all that are not zero, and the free ones) and the intercept.
   Outcome run(const std::vector<int64_t>& groups, const Options& options) {
     Outcome outcome;
     gather(groups);
@@ -72,7 +72,7 @@ class NewtonStep {
     return outcome;
   }
 
-  /// Products with the Hessian made so far.
+  // Products with the Hessian made so far.
   int64_t products() const { return products_; }
 
  private:
@@ -156,7 +156,7 @@ class NewtonStep {
     }
   }
 
-  /// The curvature of the penalty.
+  // The curvature of the penalty.
   void bend() {
     straight_.assign(w_.size(), 0.0);
     if (!penalty_.curved()) return;
@@ -185,7 +185,7 @@ class NewtonStep {
     }
   }
 
-  /// out = (Hessian of the loss + curvature of the penalty) p.
+  // out = (Hessian of the loss + curvature of the penalty) p.
   void product(const std::vector<double>& p, std::vector<double>& out) {
     const int stride = rows_.stride;
     from_.assign(at(size_ * stride), 0.0F);
@@ -221,7 +221,7 @@ class NewtonStep {
     return sum;
   }
 
-  /// r_ = the steepest descent on the manifold.
+  // r_ = the steepest descent on the manifold.
   void descend() {
     r_.resize(w_.size()), z_.resize(w_.size());
     for (std::size_t e = 0; e < w_.size(); ++e) {
@@ -315,7 +315,7 @@ class NewtonStep {
     }
   }
 
-  /// Fractions of the step worth trying, falling.
+  // Fractions of the step worth trying, falling.
   std::vector<double> stops() {
     std::vector<double> times, found;
     for (std::size_t k = 0; k < groups_->size(); ++k) {

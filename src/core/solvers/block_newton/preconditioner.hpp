@@ -28,8 +28,8 @@
 
 namespace sparsvm {
 
-/// A Newton system on the active manifold: features by outputs, padded to `width`, the intercept
-/// last. `diagonal` is that of the loss, `straight` that of the penalty.
+// A Newton system on the active manifold: features by outputs, padded to `width`, the intercept
+// last. `diagonal` is that of the loss, `straight` that of the penalty.
 struct SmoothNewtonSystem {
   const std::vector<int64_t>& groups;
   const std::vector<int64_t>& starts;  // first row of each group
@@ -53,7 +53,7 @@ class NewtonPreconditioner {
         shifts_(!separate_ && penalty.alike()), usable_(shifts_ || (separate_ && !penalty.ties())) {
   }
 
-  /// Make ready for a system at the current curvature of the samples.
+  // Make ready for a system at the current curvature of the samples.
   void prepare(const SmoothNewtonSystem& system) {
     system_ = &system;
     inverse_.assign(system.w.size(), 0.0);
@@ -66,7 +66,7 @@ class NewtonPreconditioner {
     factorise();
   }
 
-  /// Count the products that were made with the help of this preconditioner.
+  // Count the products that were made with the help of this preconditioner.
   void spend(int products) { spent_ += products; }
 
   void apply(const std::vector<double>& r, std::vector<double>& z) {
@@ -108,9 +108,9 @@ class NewtonPreconditioner {
     return sum / static_cast<float>(outputs_);
   }
 
-  /// The time of building and factorising, in products with the Hessian; infinite where there is
-  /// no room for the matrices, and where classes or features are coupled otherwise than by them:
-  /// with l1 on a loss of differences, and with l1/linf, it took longer than the diagonal.
+  // The time of building and factorising, in products with the Hessian; infinite where there is
+  // no room for the matrices, and where classes or features are coupled otherwise than by them:
+  // with l1 on a loss of differences, and with l1/linf, it took longer than the diagonal.
   double cost_of_gram() const {
     const auto m = static_cast<double>(system_->rows());
     const auto entries = static_cast<double>(system_->X.features.size());
@@ -163,7 +163,7 @@ class NewtonPreconditioner {
     syrk('L', 'N', m, static_cast<int>(count), 1.0, batch.data(), m, 1.0, gram.data(), m);
   }
 
-  /// For each row of the system its place in the Gram matrices, or -1.
+  // For each row of the system its place in the Gram matrices, or -1.
   std::vector<int64_t> places() const {
     std::vector<int64_t> found(at(system_->rows()), -1);
     const auto row_of = [&](std::size_t f) {

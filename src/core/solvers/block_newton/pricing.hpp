@@ -25,42 +25,50 @@ class GroupPrices {
     norms.resize(static_cast<std::size_t>(penalty.count()));
   }
 
-  /// Price all groups: their dual norms, the objective and the gap. Where columns are thin nothing
-  /// of the size of the weights is stored: on sparse data that would be as large as the data.
-  void update() {
+  // Price all groups: their dual norms, the objective and the gap. Where columns are thin nothing
+  // of the size of the weights is stored: on sparse data that would be as large as the data. With the norms
+  // of the columns the error of every product is added, so that the bound holds in spite of rounding.
+  void update(const double* column_norms = nullptr) {
     by_columns_ = columns_.complete() && columns_.thin();
+    listed_ = nullptr;
     if (!by_columns_) {
       G_.resize(at(d_ * outputs_));
-      std::vector<double> Y(at(rows_.n * outputs_));
-      for (int64_t i = 0; i < rows_.n; ++i) {
-        std::copy_n(rows_.D.data() + i * width_, outputs_, Y.data() + i * outputs_);
-      }
-      t_.design->transposed(Y.data(), outputs_, G_.data());
+      Y_.resize(at(rows_.n * outputs_));
+      for (int64_t i = 0; i < rows_.n; ++i)
+        std::copy_n(rows_.D.data() + i * width_, outputs_, Y_.data() + i * outputs_);
+      t_.design->transposed(Y_.data(), outputs_, G_.data());
     }
-    objective = rows_.value();
-    std::vector<double> g(at(penalty_.widest() * width_)), w(g.size());
-    double norm = 0.0, conjugate = 0.0;
-    nonzeros = 0;
+    errors(column_norms != nullptr);
+    begin();
     for (int64_t u = 0; u < penalty_.count(); ++u) {
       if ((u & 255) == 0) monitor_.poll();
-      gradient(u, g.data());
-      if (!is_zero(u)) {
-        load(u, point_.W, w.data());
-        for (int64_t e = 0; e < penalty_.size(u) * width_; ++e) nonzeros += w[at(e)] != 0.0;
-        objective += penalty_.value(u, w.data()) - tilted(u, w.data());
-      }
-      subtract_tilt(u, g.data());
-      norms[at(u)] = penalty_.selects() ? penalty_.dual_norm(u, g.data()) : 0.0;
-      norm = std::max(norm, norms[at(u)]);
-      if (!penalty_.is_norm()) conjugate += penalty_.conjugate(u, g.data());
+      gradient(u, g_.data());
+      price(u, column_norms);
     }
-    largest_norm = norm;
-    const double c = penalty_.is_norm() ? largest_scale(norm) : 1.0;
-    bound = dual_loss(c) - conjugate;
-    gap = objective - bound;
+    end(column_norms != nullptr);
   }
 
-  /// The objective where all groups but the listed ones are zero.
+  // The same for the problem in the listed groups alone, all others being zero.
+  void update(const std::vector<int64_t>& groups) {
+    by_columns_ = true;
+    listed_ = &groups;
+    begin();
+    int64_t rows = 0;
+    for (const int64_t u : groups) rows += penalty_.size(u);
+    slopes.resize(at(rows * width_));
+    rows = 0;
+    for (const int64_t u : groups) {
+      double* own = slopes.data() + rows * width_;
+      gradient(u, own);
+      const int64_t cells = penalty_.size(u) * width_;
+      std::copy_n(own, cells, g_.data());
+      rows += penalty_.size(u);
+      price(u, nullptr);
+    }
+    end(false);
+  }
+
+  // The objective where all groups but the listed ones are zero.
   double objective_of(const std::vector<int64_t>& groups) {
     double total = rows_.value();
     std::vector<double> w(at(penalty_.widest() * width_));
@@ -83,12 +91,57 @@ class GroupPrices {
 
   double objective = 1.0, bound = 0.0, gap = 0.0, largest_norm = 0.0;
   int64_t nonzeros = 0;
-  std::vector<double> norms;  // at most 1 where zero is optimal
+  std::vector<double> norms;   // at most 1 where zero is optimal
+  std::vector<double> slopes;  // the part of X'D of the listed groups, one after the other
 
  private:
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
-  /// The group's part of X'D, as of the last update.
+  void begin() {
+    g_.resize(at(penalty_.widest() * width_)), w_.resize(g_.size());
+    objective = rows_.value();
+    largest_norm = conjugate_ = 0.0;
+    nonzeros = 0;
+  }
+
+  // (n + 2) u |D_k| is the error of a product with D_k over the norm of the column.
+  void errors(bool wanted) {
+    error_.assign(at(width_), 0.0);
+    if (!wanted) return;
+    for (int64_t i = 0; i < rows_.n; ++i)
+      for (int k = 0; k < outputs_; ++k)
+        error_[at(k)] += rows_.D[at(i * width_ + k)] * rows_.D[at(i * width_ + k)];
+    for (double& e : error_) e = std::sqrt(e) * static_cast<double>(rows_.n + 2) * kUnit;
+  }
+
+  void price(int64_t u, const double* column_norms) {
+    const int64_t cells = penalty_.size(u) * width_;
+    if (!is_zero(u)) {
+      load(u, point_.W, w_.data());
+      for (int64_t e = 0; e < cells; ++e) nonzeros += w_[at(e)] != 0.0;
+      objective += penalty_.value(u, w_.data()) - tilted(u, w_.data());
+    }
+    subtract_tilt(u, g_.data());
+    for (int64_t f = 0; column_norms && f < penalty_.size(u); ++f) {
+      const double norm = column_norms[penalty_.features(u)[f]];
+      for (int k = 0; k < outputs_; ++k)
+        g_[at(f * width_ + k)] = std::fabs(g_[at(f * width_ + k)]) + norm * error_[at(k)];
+    }
+    norms[at(u)] = penalty_.selects() ? penalty_.dual_norm(u, g_.data()) : 0.0;
+    largest_norm = std::max(largest_norm, norms[at(u)]);
+    if (!penalty_.is_norm()) conjugate_ += penalty_.conjugate(u, g_.data());
+  }
+
+  void end(bool rounded_up) {
+    // What the computation of a norm itself rounds.
+    const double limit =
+        rounded_up ? 1.0 + static_cast<double>(penalty_.widest() * width_ + 64) * kUnit : 1.0;
+    const double c = penalty_.is_norm() ? largest_scale(largest_norm * limit) : 1.0;
+    bound = dual_loss(c) - conjugate_ * limit;
+    gap = objective - bound;
+  }
+
+  // The group's part of X'D, as of the last update.
   void gradient(int64_t u, double* g) const {
     if (!by_columns_) return load(u, G_.data(), g);
     for (int64_t f = 0; f < penalty_.size(u); ++f)
@@ -102,7 +155,7 @@ class GroupPrices {
     }
   }
 
-  /// alpha <tilt, w> of the group.
+  // alpha <tilt, w> of the group.
   double tilted(int64_t u, const double* w) const {
     double total = 0.0;
     for (int64_t f = 0; t_.tilt && f < penalty_.size(u); ++f) {
@@ -112,7 +165,7 @@ class GroupPrices {
     return penalty_.alpha * total;
   }
 
-  /// The largest c up to the best for the loss such that c times the slopes is dual feasible.
+  // The largest c up to the best for the loss such that c times the slopes is dual feasible.
   double largest_scale(double norm) {
     if (!t_.tilt) {
       const double c = norm > 1.0 ? 1.0 / norm : 1.0;
@@ -123,7 +176,9 @@ class GroupPrices {
     }
     if (norm <= 1.0) return 1.0;
     std::vector<int64_t> over;
-    for (int64_t u = 0; u < penalty_.count(); ++u) {
+    const auto count = listed_ ? static_cast<int64_t>(listed_->size()) : penalty_.count();
+    for (int64_t s = 0; s < count; ++s) {
+      const int64_t u = listed_ ? (*listed_)[at(s)] : s;
       if (norms[at(u)] > 1.0) over.push_back(u);
     }
     std::vector<double> g(at(penalty_.widest() * width_));
@@ -164,7 +219,10 @@ class GroupPrices {
   Monitor& monitor_;
   int64_t d_;
   int outputs_, width_;
-  std::vector<double> G_;
+  static constexpr double kUnit = 0x1p-53;
+  double conjugate_ = 0.0;
+  std::vector<double> G_, Y_, g_, w_, error_;
+  const std::vector<int64_t>* listed_ = nullptr;
   bool by_columns_ = false;  // whether the columns were walked instead of filling G_
 };
 

@@ -15,6 +15,10 @@ struct BlockNewtonSettings {
   // Continuation: the relative gap or progress at larger alphas, how far below the alpha at which
   // coefficients appear it begins, and the ratio between its alphas.
   static constexpr double kRoughly = 0.1, kFarBelow = 1000.0, kRatio = 10.0;
+  // Paths: the share of the tolerance for the problem on the working set, and where to give up.
+  static constexpr double kPathShare = 0.5, kLeastShare = 1e-5;
+  // A step is slow if it leaves more than this share of the gap.
+  static constexpr double kSlow = 0.2;
   // Epochs and Newton steps per working set, the share of the progress that justifies one more, and
   // by how much they must reduce the violation.
   static constexpr int kRounds = 6;

@@ -1,0 +1,182 @@
+// Newton's method in the intercept and the unpenalised features alone.
+//
+// At its end their gradient, which is the residual of the dual's equalities, is as small as asked for: down
+// to rounding, so that the slopes are a feasible dual point without any repair.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "design/column_reader.hpp"
+#include "linalg/blas.hpp"
+#include "loss/smooth_rows.hpp"
+#include "penalty/group_penalty.hpp"
+#include "solvers/block_newton/block_newton.hpp"
+#include "solvers/block_newton/loss_hessian.hpp"
+
+namespace sparsvm {
+
+// Take equal shifts of all classes, which rounding decides on, out of the steps of unpenalised weights
+// (features x outputs) where only differences of scores count.
+inline void centre_steps(const SmoothRows& rows, std::vector<double>& s) {
+  if (rows.outputs == 1 || rows.loss() == LossKind::ovr_squared_hinge) return;
+  for (auto first = s.begin(); first != s.end(); first += rows.outputs) {
+    const double mean = std::accumulate(first, first + rows.outputs, 0.0) / rows.outputs;
+    std::for_each(first, first + rows.outputs, [mean](double& x) { x -= mean; });
+  }
+}
+
+class FreeNewton {
+ public:
+  FreeNewton(SmoothPoint& point, SmoothRows& rows, const ColumnSource& columns,
+             const GroupPenalty& penalty, const double* linear, bool intercept, Monitor& monitor)
+      : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
+        width_(rows.width), outputs_(rows.outputs), hessian_(rows, columns, monitor) {
+    for (int64_t u = penalty.first_free(); u < penalty.count(); ++u)
+      features_.push_back(penalty.features(u)[0]);
+    if (intercept) features_.push_back(WeightIndex::kIntercept);
+    for (const int32_t j : features_)
+      for (int r = 0; r < outputs_; ++r) weights_.push_back({j, r});
+    slope_.resize(weights_.size()), size_.resize(weights_.size());
+    row_.resize(static_cast<std::size_t>(width_));
+  }
+
+  bool nothing() const { return weights_.empty(); }
+
+  // Until no entry of the gradient is above `accuracy` or rounding; whether that was reached.
+  bool run(double accuracy) {
+    if (nothing()) return true;
+    for (int pass = 0; pass < kPasses; ++pass) {
+      gradient();
+      if (small(accuracy, kAim)) return true;
+      hessian_.restart();
+      hessian_.require(weights_, place_);
+      if (!step()) break;
+    }
+    gradient();
+    return small(accuracy, kBalanced);
+  }
+
+ private:
+  static constexpr int kPasses = 30;
+  // Residuals relative to the sizes of the dual's entries: what to aim at, and what counts as balanced.
+  // (The certificate allows 64 roundings.)
+  static constexpr double kAim = 4 * 0x1p-52, kBalanced = 60 * 0x1p-52;
+  // Below this share of the loss a step needs no line search.
+  static constexpr double kTiny = 1e-9;
+
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
+
+  void gradient() {
+    std::vector<double> sum(at(width_)), size(at(width_));
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      const int32_t j = features_[f];
+      std::fill(sum.begin(), sum.end(), 0.0), std::fill(size.begin(), size.end(), 0.0);
+      const auto add = [&](int64_t i, double x) {
+        const double* d = rows_.D.data() + i * width_;
+        for (int k = 0; k < width_; ++k) sum[at(k)] += x * d[k], size[at(k)] += std::abs(x * d[k]);
+      };
+      if (j == WeightIndex::kIntercept) {
+        for (int64_t i = 0; i < rows_.n; ++i) add(i, 1.0);
+      } else {
+        const ColumnView c = columns_[j];
+        for (int64_t e = 0; e < c.count; ++e)
+          add(c.rows[e], c.single ? static_cast<double>(static_cast<const float*>(c.values)[e])
+                                  : static_cast<const double*>(c.values)[e]);
+      }
+      // Half of the sizes are those of the true classes.
+      const bool together = outputs_ > 1 && rows_.loss() != LossKind::ovr_squared_hinge;
+      const double total = 0.5 * std::accumulate(size.begin(), size.end(), 0.0);
+      for (int k = 0; k < outputs_; ++k) {
+        const std::size_t e = f * at(outputs_) + at(k);
+        slope_[e] = sum[at(k)];
+        size_[e] = together ? total : size[at(k)];
+        if (linear_ && j >= 0) slope_[e] -= penalty_.alpha * linear_[int64_t{j} * outputs_ + k];
+      }
+    }
+  }
+
+  bool small(double accuracy, double relative) const {
+    for (std::size_t e = 0; e < slope_.size(); ++e)
+      if (std::abs(slope_[e]) > std::max(accuracy, relative * size_[e])) return false;
+    return true;
+  }
+
+  bool step() {
+    const std::size_t m = weights_.size();
+    std::vector<double> scale(m), factor(m * m), s(m);
+    for (std::size_t a = 0; a < m; ++a) {
+      const double d = hessian_.entry(place_[a], place_[a]);
+      scale[a] = d > 0.0 ? 1.0 / std::sqrt(d) : 0.0;
+    }
+    bool done = false;
+    for (double ridge = 1e-14; ridge < 1.0 && !done; ridge *= 100.0) {
+      for (std::size_t c = 0; c < m; ++c) {
+        for (std::size_t r = 0; r < m; ++r)
+          factor[c * m + r] = scale[r] * scale[c] * hessian_.entry(place_[r], place_[c]);
+        factor[c * (m + 1)] = 1.0 + ridge;
+      }
+      done = potrf('L', static_cast<int>(m), factor.data(), static_cast<int>(m)) == 0;
+    }
+    if (!done) return false;
+    for (std::size_t a = 0; a < m; ++a) s[a] = -scale[a] * slope_[a];
+    potrs('L', static_cast<int>(m), 1, factor.data(), static_cast<int>(m), s.data(),
+          static_cast<int>(m));
+    double slope = 0.0;
+    for (std::size_t a = 0; a < m; ++a) s[a] *= scale[a];
+    centre_steps(rows_, s);
+    for (std::size_t a = 0; a < m; ++a) slope += slope_[a] * s[a];
+    if (!(slope < 0.0)) return false;
+    return search(s, slope);
+  }
+
+  bool search(const std::vector<double>& s, double slope) {
+    std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
+    double linear = 0.0;
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      const int32_t j = features_[f];
+      std::fill(row_.begin(), row_.end(), 0.0);
+      std::copy_n(s.data() + f * at(outputs_), outputs_, row_.data());
+      if (j != WeightIndex::kIntercept) {
+        add_column(columns_[j], width_, row_.data(), rows_.U.data());
+        for (int k = 0; k < outputs_ && linear_; ++k)
+          linear += penalty_.alpha * linear_[int64_t{j} * outputs_ + k] * row_[at(k)];
+        continue;
+      }
+      for (int64_t i = 0; i < rows_.n; ++i)
+        for (int k = 0; k < outputs_; ++k) rows_.U[at(i * width_ + k)] += row_[at(k)];
+    }
+    const double before = rows_.value();
+    if (-slope <= kTiny * before) return take(s, 1.0);
+    for (double t = 1.0; t > 1e-6; t *= 0.5)
+      if (rows_.value(t) - t * linear <= before + 1e-4 * t * slope) return take(s, t);
+    return false;
+  }
+
+  bool take(const std::vector<double>& s, double t) {
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      const int32_t j = features_[f];
+      double* w = j == WeightIndex::kIntercept ? point_.b : point_.W + int64_t{j} * outputs_;
+      for (int k = 0; k < outputs_; ++k) w[k] += t * s[f * at(outputs_) + at(k)];
+    }
+    rows_.take_step(t);
+    return true;
+  }
+
+  SmoothPoint& point_;
+  SmoothRows& rows_;
+  const ColumnSource& columns_;
+  const GroupPenalty& penalty_;
+  const double* linear_;
+  int width_, outputs_;
+  LossHessian hessian_;
+  std::vector<int32_t> features_;
+  std::vector<WeightIndex> weights_;
+  std::vector<int> place_;
+  std::vector<double> slope_, size_, row_;
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,279 @@
+// The Hessian of the loss in single weights (feature, output), formed at a reference point.
+//
+// With c_ik = mass times the second derivative of a sample's loss in output k, two weights of one
+// output have the entry sum_i c_ik x_ij x_il. Outputs k and l are coupled by
+//
+//   logistic        -sum_i p_i q_ik q_il x x      q: the probabilities
+//   squared_hinge   -sum_i 2 p_i x x              over samples of k that violate against l, and vice versa
+//
+// and not at all with one output or one-vs-rest. So every entry is a sum of terms of one sign: none
+// is lost where probabilities come near 0 or 1.
+//
+// Weights that join later are added at the same reference point: along a path the matrix serves for
+// several alphas, as long as the curvature has hardly changed.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "design/column_reader.hpp"
+#include "linalg/blas.hpp"
+#include "loss/smooth_rows.hpp"
+#include "support/cpu_dispatch.hpp"
+#include "support/monitor.hpp"
+
+namespace sparsvm {
+
+// out = a b.
+SPARSVM_DISPATCH static void multiply_into(const double* a, const double* b, int64_t count,
+                                           double* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = a[i] * b[i];
+}
+
+struct WeightIndex {
+  static constexpr int32_t kIntercept = -1;  // in the place of the feature
+  int32_t feature, output;
+};
+
+class LossHessian {
+ public:
+  LossHessian(const SmoothRows& rows, const ColumnSource& columns, Monitor& monitor)
+      : rows_(rows), columns_(columns), monitor_(monitor) {}
+
+  // Forget all weights and take the present curvature of the samples.
+  void restart() {
+    place_.clear(), weights_.clear(), features_.clear(), tile_of_.clear();
+    members_.assign(at(rows_.outputs), {});
+    const std::size_t n = at(rows_.n), outputs = at(rows_.outputs);
+    position_.assign(n, -1);
+    samples_.clear();
+    curvature_.resize(n * outputs);
+    std::vector<double> c(outputs), q(outputs);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double total = curvature_of(i, c.data(), q.data());
+      for (std::size_t k = 0; k < outputs; ++k) curvature_[i * outputs + k] = c[k];
+      if (!(total > 0.0)) continue;
+      position_[i] = static_cast<int32_t>(samples_.size());
+      samples_.push_back(static_cast<int32_t>(i));
+    }
+    const std::size_t active = samples_.size();
+    diagonal_.resize(active * outputs);
+    if (coupled()) link_.resize(active * outputs);
+    if (differences()) own_.assign(active * outputs, 0.0);
+    for (std::size_t a = 0; a < active; ++a) {
+      const std::size_t i = at(samples_[a]);
+      curvature_of(i, c.data(), q.data());
+      const double root = std::sqrt(rows_.data().mass[i]);
+      const auto y = static_cast<std::size_t>(rows_.data().y[i]);
+      for (std::size_t k = 0; k < outputs; ++k) {
+        diagonal_[k * active + a] = c[k];
+        if (differences())
+          link_[k * active + a] = k == y ? 0.0 : c[k];
+        else if (coupled())
+          link_[k * active + a] = root * q[k];
+      }
+      if (differences()) own_[y * active + a] = 1.0;
+    }
+    started_ = true;
+  }
+
+  bool started() const { return started_; }
+  int size() const { return static_cast<int>(weights_.size()); }
+  double entry(int a, int b) const { return matrix_[at(b) * at(capacity_) + at(a)]; }
+  const double* column(int a) const { return matrix_.data() + at(a) * at(capacity_); }
+
+  // How far the curvature of the samples is from that of the reference point, relative to it.
+  double change() const {
+    double moved = 0.0, total = 0.0;
+    const std::size_t outputs = at(rows_.outputs);
+    std::vector<double> c(outputs), q(outputs);
+    for (std::size_t i = 0; i < at(rows_.n); ++i) {
+      curvature_of(i, c.data(), q.data());
+      for (std::size_t k = 0; k < outputs; ++k) {
+        const double before = curvature_[i * outputs + k];
+        moved += std::abs(c[k] - before), total += before;
+      }
+    }
+    return total > 0.0 ? moved / total : 1.0;
+  }
+
+  // Weights of the list that are not there yet.
+  int missing(const std::vector<WeightIndex>& list) const {
+    int count = 0;
+    for (const WeightIndex& w : list) count += !place_.count(key(w));
+    return count;
+  }
+
+  // Make sure that all of the list are there; `place` tells where.
+  void require(const std::vector<WeightIndex>& list, std::vector<int>& place) {
+    const int before = size();
+    place.resize(list.size());
+    for (std::size_t e = 0; e < list.size(); ++e) {
+      const auto [found, fresh] = place_.try_emplace(key(list[e]), size());
+      place[e] = found->second;
+      if (fresh) add(list[e]);
+    }
+    reserve(size());
+    for (int from = before; from < size(); from += kPanel)
+      form(from, std::min(kPanel, size() - from));
+  }
+
+ private:
+  // Weights whose rows are formed at once, and samples multiplied at once.
+  static constexpr int kPanel = 192;
+  static constexpr int64_t kBatch = 512;
+
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
+
+  bool differences() const { return rows_.outputs > 1 && rows_.loss() == LossKind::squared_hinge; }
+  bool coupled() const { return rows_.outputs > 1 && rows_.loss() != LossKind::ovr_squared_hinge; }
+  int64_t key(const WeightIndex& w) const {
+    return (int64_t{w.feature} + 1) * rows_.outputs + w.output;
+  }
+
+  double curvature_of(std::size_t i, double* c, double* q) const {
+    const RowData& data = rows_.data();
+    const bool shares = coupled() && !differences();
+    return row_loss::curvatures(data.loss, rows_.D.data() + i * at(rows_.width), rows_.outputs,
+                                static_cast<int>(data.y[i]), data.mass[i], c, shares ? q : nullptr);
+  }
+
+  void add(const WeightIndex& w) {
+    const auto [found, fresh] = tile_of_.try_emplace(w.feature, static_cast<int>(features_.size()));
+    if (fresh) features_.push_back(w.feature);
+    members_[at(w.output)].push_back(size());
+    weights_.push_back(w);
+    tile_.resize(weights_.size());
+    tile_.back() = found->second;
+  }
+
+  void reserve(int count) {
+    if (count <= capacity_) return;
+    const int wider = std::max(count, capacity_ + capacity_ / 2);
+    std::vector<double> matrix(at(wider) * at(wider), 0.0);
+    for (int c = 0; c < capacity_; ++c)
+      std::copy_n(column(c), capacity_, matrix.data() + at(c) * at(wider));
+    matrix_.swap(matrix);
+    capacity_ = wider;
+  }
+
+  // The rows and columns of `count` weights from `first` on, against all before them.
+  void form(int first, int count) {
+    const int total = first + count, active = static_cast<int>(samples_.size());
+    for (int c = first; c < total; ++c)
+      std::fill_n(matrix_.data() + at(c) * at(capacity_), total, 0.0);
+    std::vector<std::vector<double>> same(members_.size());
+    std::vector<int> before(members_.size()), upto(members_.size());
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      const auto& list = members_[k];
+      before[k] =
+          static_cast<int>(std::lower_bound(list.begin(), list.end(), first) - list.begin());
+      upto[k] = static_cast<int>(std::lower_bound(list.begin(), list.end(), total) - list.begin());
+      same[k].assign(at(upto[k]) * at(upto[k] - before[k]), 0.0);
+    }
+    for (int from = 0; from < active; from += static_cast<int>(kBatch)) {
+      monitor_.poll();
+      const int rows = std::min(static_cast<int>(kBatch), active - from);
+      load(from, rows);
+      if (coupled()) {
+        scale(link_, from, rows, total, left_);
+        double* block = matrix_.data() + at(first) * at(capacity_);
+        if (differences()) {
+          scale(own_, from, rows, total, right_);
+          gemm('T', 'N', total, count, rows, -1.0, left_.data(), rows,
+               right_.data() + at(first) * at(rows), rows, 1.0, block, capacity_);
+          gemm('T', 'N', total, count, rows, -1.0, right_.data(), rows,
+               left_.data() + at(first) * at(rows), rows, 1.0, block, capacity_);
+        } else {
+          gemm('T', 'N', total, count, rows, -1.0, left_.data(), rows,
+               left_.data() + at(first) * at(rows), rows, 1.0, block, capacity_);
+        }
+      }
+      for (std::size_t k = 0; k < members_.size(); ++k)
+        add_same(k, before[k], upto[k], from, rows, same[k]);
+    }
+    for (std::size_t k = 0; k < members_.size(); ++k) {
+      for (int b = before[k]; b < upto[k]; ++b)
+        for (int a = 0; a < upto[k]; ++a)
+          matrix_[at(members_[k][at(b)]) * at(capacity_) + at(members_[k][at(a)])] =
+              same[k][at(b - before[k]) * at(upto[k]) + at(a)];
+    }
+    for (int c = first; c < total; ++c)
+      for (int a = 0; a < c; ++a)
+        matrix_[at(a) * at(capacity_) + at(c)] = matrix_[at(c) * at(capacity_) + at(a)];
+  }
+
+  // Two weights of output k.
+  void add_same(std::size_t k, int before, int upto, int from, int rows, std::vector<double>& sum) {
+    if (upto == before) return;
+    const std::size_t active = samples_.size();
+    left_.resize(std::max(left_.size(), at(upto) * at(rows)));
+    right_.resize(std::max(right_.size(), at(upto - before) * at(rows)));
+    for (int a = 0; a < upto; ++a)
+      std::copy_n(tiles_.data() + at(tile_[at(members_[k][at(a)])]) * at(rows), rows,
+                  left_.data() + at(a) * at(rows));
+    for (int b = before; b < upto; ++b)
+      multiply_into(tiles_.data() + at(tile_[at(members_[k][at(b)])]) * at(rows),
+                    diagonal_.data() + k * active + at(from), rows,
+                    right_.data() + at(b - before) * at(rows));
+    gemm('T', 'N', upto, upto - before, rows, 1.0, left_.data(), rows, right_.data(), rows, 1.0,
+         sum.data(), upto);
+  }
+
+  // The columns of the features in use, on some samples with curvature.
+  void load(int from, int rows) {
+    tiles_.assign(features_.size() * at(rows), 0.0);
+    const int32_t first = samples_[at(from)], last = samples_[at(from + rows - 1)];
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      double* tile = tiles_.data() + f * at(rows);
+      if (features_[f] == WeightIndex::kIntercept) {
+        std::fill_n(tile, rows, 1.0);
+        continue;
+      }
+      const ColumnView c = columns_[features_[f]];
+      const int32_t* end = c.rows + c.count;
+      for (const int32_t* row = std::lower_bound(c.rows, end, first); row < end && *row <= last;
+           ++row) {
+        const int32_t position = position_[at(*row)];
+        if (position < 0) continue;
+        const auto e = row - c.rows;
+        tile[position - from] = c.single
+                                    ? static_cast<double>(static_cast<const float*>(c.values)[e])
+                                    : static_cast<const double*>(c.values)[e];
+      }
+    }
+  }
+
+  // Columns of the first `total` weights, times the factors of their outputs.
+  void scale(const std::vector<double>& factors, int from, int rows, int total,
+             std::vector<double>& out) {
+    out.resize(std::max(out.size(), at(total) * at(rows)));
+    for (int c = 0; c < total; ++c) {
+      multiply_into(tiles_.data() + at(tile_[at(c)]) * at(rows),
+                    factors.data() + at(weights_[at(c)].output) * samples_.size() + at(from), rows,
+                    out.data() + at(c) * at(rows));
+    }
+  }
+
+  const SmoothRows& rows_;
+  const ColumnSource& columns_;
+  Monitor& monitor_;
+  bool started_ = false;
+  std::vector<int32_t> samples_, position_;  // samples with curvature, and where each is among them
+  // Per output and sample with curvature: c, and the factors of the coupling.
+  std::vector<double> diagonal_, link_, own_;
+  std::vector<double> curvature_;  // of all samples
+  std::unordered_map<int64_t, int> place_;
+  std::unordered_map<int32_t, int> tile_of_;
+  std::vector<WeightIndex> weights_;
+  std::vector<int32_t> features_;
+  std::vector<int> tile_;                  // of each weight's feature
+  std::vector<std::vector<int>> members_;  // weights of each output
+  int capacity_ = 0;
+  std::vector<double> matrix_, tiles_, left_, right_;
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,325 @@
+// A proximal Newton step: minimise the second-order model of the loss plus the penalty on some groups.
+//
+// Weights without a penalty and the intercept are eliminated from the model, so that means of columns
+// and unbalanced classes do not slow it down. A line search on the objective accepts the step. The
+// Hessian is that of an earlier point as long as the curvature has changed little since.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "design/column_reader.hpp"
+#include "linalg/blas.hpp"
+#include "loss/smooth_rows.hpp"
+#include "penalty/group_penalty.hpp"
+#include "solvers/block_newton/block_newton.hpp"
+#include "solvers/block_newton/free_newton.hpp"
+#include "solvers/block_newton/loss_hessian.hpp"
+#include "solvers/block_newton/penalised_quadratic.hpp"
+#include "support/monitor.hpp"
+
+namespace sparsvm {
+
+class ModelStep {
+ public:
+  ModelStep(SmoothPoint& point, SmoothRows& rows, ColumnSource& columns, GroupPenalty& penalty,
+            const double* linear, bool intercept, Monitor& monitor)
+      : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
+        intercept_(intercept), width_(rows.width), outputs_(rows.outputs),
+        hessian_(rows, columns, monitor), quadratic_(penalty, rows.width, monitor) {}
+
+  struct Outcome {
+    bool fits = false;       // small enough a model
+    bool moved = false;      // the objective fell
+    double violation = 0.0;  // before the step, in the units of the gradient
+    double gain = 0.0;       // fall of the objective
+  };
+
+  // Step on the listed groups (in order: all that are not zero, and the free ones) and the intercept.
+  // `slopes` holds their part of X'D, one after the other.
+  // `slow` says that the last step gained little.
+  Outcome run(const std::vector<int64_t>& groups, const std::vector<double>& slopes, double share,
+              double enough, bool slow) {
+    Outcome outcome;
+    gather(groups);
+    gradient(slopes);
+    list();
+    const auto m = static_cast<double>(listed_.size());
+    if (m > kMost) return outcome;
+    outcome.fits = true;
+    if (m == 0) return outcome;
+    refresh(slow);
+    hessian_.require(listed_, place_);
+    for (int attempt = 0; attempt < kAttempts && !outcome.moved; ++attempt) {
+      assemble();
+      moved_ = w_;
+      const PenalisedQuadratic::Layout layout{penalised_, starts_, variable_};
+      const auto solved = quadratic_.minimise(layout, share, enough, moved_);
+      if (attempt == 0) outcome.violation = std::max(solved.first, free_violation_);
+      finish();
+      outcome.moved = line_search(outcome);
+      if (!outcome.moved || fraction_ < 1.0) {
+        damping_ = std::clamp(16.0 * damping_, 1e-6, 1e6);
+        stale_ = true;
+        if (!outcome.moved) refresh(true), hessian_.require(listed_, place_);
+      } else {
+        damping_ = damping_ > 1e-9 ? damping_ / 16.0 : kLeastDamping;
+      }
+    }
+    return outcome;
+  }
+
+ private:
+  // Weights in a model: its matrix has 32 MB then. Attempts with more damping. The least damping, relative
+  // to the squares of the columns, only keeps flat directions from infinity.
+  static constexpr double kMost = 2000.0;
+  static constexpr int kAttempts = 6;
+  static constexpr double kLeastDamping = 1e-12;
+  static constexpr double kArmijo = 1e-4, kRounding = 4e-16;
+
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
+
+  // Penalised groups first in the cells, then the free features and the intercept.
+  void gather(const std::vector<int64_t>& groups) {
+    penalised_.clear(), starts_.clear(), features_.clear();
+    for (const int64_t u : groups) {
+      if (penalty_.is_free(u)) continue;
+      penalised_.push_back(u);
+      starts_.push_back(static_cast<int64_t>(features_.size()));
+      features_.insert(features_.end(), penalty_.features(u),
+                       penalty_.features(u) + penalty_.size(u));
+    }
+    cells_ = features_.size() * at(width_);
+    for (int64_t u = penalty_.first_free(); u < penalty_.count(); ++u)
+      features_.push_back(penalty_.features(u)[0]);
+    w_.assign(cells_, 0.0);
+    for (std::size_t f = 0; f < cells_ / at(width_); ++f)
+      std::copy_n(point_.W + int64_t{features_[f]} * outputs_, outputs_,
+                  w_.data() + f * at(width_));
+  }
+
+  void gradient(const std::vector<double>& slopes) {
+    g_.assign((features_.size() + 1) * at(width_), 0.0);
+    std::copy(slopes.begin(), slopes.end(), g_.begin());
+    for (std::size_t f = 0; f < features_.size() && linear_; ++f)
+      for (int k = 0; k < outputs_; ++k)
+        g_[f * at(width_) + at(k)] -=
+            penalty_.alpha * linear_[int64_t{features_[f]} * outputs_ + k];
+    if (!intercept_) return;
+    double* own = g_.data() + features_.size() * at(width_);
+    for (int64_t i = 0; i < rows_.n; ++i)
+      for (int k = 0; k < width_; ++k) own[k] += rows_.D[at(i * width_ + k)];
+  }
+
+  // The weights of the model: of a penalty on single weights those that are not zero or would not stay.
+  void list() {
+    listed_.clear();
+    variable_.assign(cells_, -1);
+    for (std::size_t k = 0; k < penalised_.size(); ++k) {
+      const int64_t u = penalised_[k];
+      for (int64_t f = 0; f < penalty_.size(u); ++f) {
+        const int32_t j = penalty_.features(u)[f];
+        const double limit = penalty_.alpha * penalty_.absolute() * penalty_.weight(j);
+        for (int r = 0; r < outputs_; ++r) {
+          const std::size_t e = at((starts_[k] + f) * width_ + r);
+          if (penalty_.separable() && w_[e] == 0.0 && !(std::abs(g_[e]) > kNear * limit)) continue;
+          variable_[e] = static_cast<int>(listed_.size());
+          listed_.push_back({j, r});
+        }
+      }
+    }
+    m_ = static_cast<int>(listed_.size());
+    for (std::size_t f = cells_ / at(width_); f < features_.size(); ++f)
+      for (int r = 0; r < outputs_; ++r) listed_.push_back({features_[f], r});
+    for (int r = 0; r < outputs_ && intercept_; ++r)
+      listed_.push_back({WeightIndex::kIntercept, r});
+  }
+  static constexpr double kNear = 0.9;
+
+  // Form the Hessian anew where the curvature has changed: by much, or by little where that is cheap or the
+  // last step, with an old one, did not gain enough.
+  void refresh(bool slow) {
+    const auto m = static_cast<double>(listed_.size());
+    const bool grown = hessian_.size() > 2.0 * m + 200.0;
+    const bool cheap = m * m <= kCheap * static_cast<double>(features_.size() + 1) * width_;
+    const double allowed = slow || cheap ? kSame : kAlike;
+    if (hessian_.started() && !stale_ && !grown && hessian_.change() <= allowed) return;
+    hessian_.restart();
+    stale_ = false;
+  }
+  // Relative changes of the curvature that leave the Hessian what it is, or nearly; products with the
+  // columns of a step that cost next to nothing.
+  static constexpr double kSame = 1e-4, kAlike = 0.1, kCheap = 20.0;
+
+  // The model with the free weights eliminated.
+  void assemble() {
+    const int free = static_cast<int>(listed_.size()) - m_;
+    const std::size_t m = at(m_), F = at(free);
+    auto& H = quadratic_.H;
+    auto& g = quadratic_.g;
+    H.resize(m * m), g.resize(m);
+    for (std::size_t c = 0; c < m; ++c) {
+      const double* from = hessian_.column(place_[c]);
+      double* to = H.data() + c * m;
+      for (std::size_t r = 0; r < m; ++r) to[r] = from[place_[r]];
+      to[c] += damping_ * to[c] + kLeastDamping * largest_curvature(listed_[c].feature) + 1e-300;
+    }
+    for (std::size_t e = 0; e < cells_; ++e)
+      if (variable_[e] >= 0) g[at(variable_[e])] = g_[e];
+    free_gradient_.resize(F);
+    free_violation_ = 0.0;
+    for (std::size_t a = 0; a < F; ++a) {
+      free_gradient_[a] = g_[cells_ + a / at(outputs_) * at(width_) + a % at(outputs_)];
+      free_violation_ = std::max(free_violation_, std::abs(free_gradient_[a]));
+    }
+    if (free == 0) return;
+    factor_free(m, F);
+    // cross_ = H_FF^-1 H_FA
+    cross_.resize(F * m);
+    for (std::size_t c = 0; c < m; ++c)
+      for (std::size_t a = 0; a < F; ++a)
+        cross_[c * F + a] = hessian_.entry(place_[m + a], place_[c]);
+    coupling_ = cross_;
+    solve_free(cross_.data(), m_);
+    if (m_ > 0) {
+      gemm('T', 'N', m_, m_, free, -1.0, coupling_.data(), free, cross_.data(), free, 1.0, H.data(),
+           m_);
+      gemv('T', free, m_, -1.0, cross_.data(), free, free_gradient_.data(), 1, 1.0, g.data(), 1);
+    }
+  }
+
+  double largest_curvature(int32_t j) {
+    if (moment_.empty()) moment_.assign(penalty_.features_total(), -1.0F);
+    float& known = moment_[at(j)];
+    if (known < 0.0F) known = static_cast<float>(column_moment(columns_[j], rows_.data().mass));
+    return static_cast<double>(known);
+  }
+
+  // Equal shifts of all classes, and intercepts that no sample bends, have neither curvature nor slope: a
+  // little of the diagonal keeps them where they are.
+  void factor_free(std::size_t m, std::size_t F) {
+    free_scale_.resize(F);
+    for (std::size_t a = 0; a < F; ++a) {
+      const double d = hessian_.entry(place_[m + a], place_[m + a]);
+      free_scale_[a] = d > 0.0 ? 1.0 / std::sqrt(d) : 0.0;
+    }
+    for (double ridge = 1e-13; ridge < 1e-2; ridge *= 100.0) {
+      free_factor_.resize(F * F);
+      for (std::size_t c = 0; c < F; ++c) {
+        for (std::size_t r = 0; r < F; ++r)
+          free_factor_[c * F + r] =
+              free_scale_[r] * free_scale_[c] * hessian_.entry(place_[m + r], place_[m + c]);
+        free_factor_[c * (F + 1)] = 1.0 + ridge + damping_;
+      }
+      if (potrf('L', static_cast<int>(F), free_factor_.data(), static_cast<int>(F)) == 0) return;
+    }
+    std::fill(free_factor_.begin(), free_factor_.end(), 0.0);
+    for (std::size_t c = 0; c < F; ++c) free_factor_[c * (F + 1)] = 1.0;
+  }
+
+  void solve_free(double* B, int count) const {
+    const int F = static_cast<int>(free_scale_.size());
+    for (int c = 0; c < count; ++c)
+      for (int a = 0; a < F; ++a) B[at(c) * at(F) + at(a)] *= free_scale_[at(a)];
+    potrs('L', F, count, free_factor_.data(), F, B, F);
+    for (int c = 0; c < count; ++c)
+      for (int a = 0; a < F; ++a) B[at(c) * at(F) + at(a)] *= free_scale_[at(a)];
+  }
+
+  // The step of all weights, the free ones included.
+  void finish() {
+    step_.assign(g_.size(), 0.0);
+    for (std::size_t e = 0; e < cells_; ++e) step_[e] = moved_[e] - w_[e];
+    const std::size_t m = at(m_), F = free_scale_.size();
+    if (listed_.size() == m) return;
+    std::vector<double> s = free_gradient_;
+    solve_free(s.data(), 1);
+    for (double& x : s) x = -x;
+    for (std::size_t e = 0; e < cells_; ++e) {
+      if (variable_[e] < 0 || step_[e] == 0.0) continue;
+      add_multiple(-step_[e], cross_.data() + at(variable_[e]) * F, static_cast<int64_t>(F),
+                   s.data());
+    }
+    centre_steps(rows_, s);
+    for (std::size_t a = 0; a < F; ++a)
+      step_[cells_ + a / at(outputs_) * at(width_) + a % at(outputs_)] = s[a];
+  }
+
+  double penalty_at(double t) {
+    trial_.resize(cells_);
+    for (std::size_t e = 0; e < cells_; ++e) trial_[e] = w_[e] + t * step_[e];
+    double total = 0.0;
+    for (std::size_t k = 0; k < penalised_.size(); ++k)
+      total += penalty_.value(penalised_[k], &trial_[at(starts_[k] * width_)]);
+    return total;
+  }
+
+  bool line_search(Outcome& outcome) {
+    std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
+    double slope = 0.0, linear = 0.0;
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      const double* s = step_.data() + f * at(width_);
+      if (std::all_of(s, s + width_, [](double x) { return x == 0.0; })) continue;
+      add_column(columns_[features_[f]], width_, s, rows_.U.data());
+      for (int k = 0; k < outputs_ && linear_; ++k)
+        linear += penalty_.alpha * linear_[int64_t{features_[f]} * outputs_ + k] * s[k];
+    }
+    if (intercept_) {
+      const double* s = step_.data() + features_.size() * at(width_);
+      for (int64_t i = 0; i < rows_.n; ++i)
+        for (int k = 0; k < outputs_; ++k) rows_.U[at(i * width_ + k)] += s[k];
+    }
+    for (std::size_t e = 0; e < step_.size(); ++e) slope += g_[e] * step_[e];
+    const double penalty = penalty_at(0.0), before = rows_.value() + penalty;
+    slope += penalty_at(1.0) - penalty;
+    if (!(slope < 0.0)) return false;
+    const double noise = kRounding * std::abs(before);
+    for (const double t : {1.0, 0.5, 0.25, 0.0625}) {
+      const double after = rows_.value(t) + penalty_at(t) - t * linear;
+      if (!(after <= before + kArmijo * t * slope + noise)) continue;
+      take(t);
+      outcome.gain = before - after;
+      fraction_ = t;
+      return true;
+    }
+    return false;
+  }
+
+  void take(double t) {
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      double* w = point_.W + int64_t{features_[f]} * outputs_;
+      const bool penalised = f * at(width_) < cells_;
+      for (int k = 0; k < outputs_; ++k) {
+        const std::size_t e = f * at(width_) + at(k);
+        w[k] = penalised ? (t == 1.0 ? moved_[e] : trial_[e]) : w[k] + t * step_[e];
+      }
+    }
+    if (intercept_)
+      for (int k = 0; k < outputs_; ++k)
+        point_.b[k] += t * step_[features_.size() * at(width_) + at(k)];
+    rows_.take_step(t);
+  }
+
+  SmoothPoint& point_;
+  SmoothRows& rows_;
+  ColumnSource& columns_;
+  GroupPenalty& penalty_;
+  const double* linear_;
+  bool intercept_, stale_ = false;
+  int width_, outputs_, m_ = 0;
+  double damping_ = kLeastDamping, fraction_ = 1.0, free_violation_ = 0.0;
+  std::size_t cells_ = 0;
+  LossHessian hessian_;
+  PenalisedQuadratic quadratic_;
+  std::vector<int64_t> penalised_, starts_;
+  std::vector<int32_t> features_;
+  std::vector<WeightIndex> listed_;
+  std::vector<int> variable_, place_;
+  std::vector<float> moment_;
+  std::vector<double> w_, g_, moved_, step_, trial_, cross_, coupling_;
+  std::vector<double> free_gradient_, free_scale_, free_factor_;
+};
+
+}  // namespace sparsvm

@@ -1,0 +1,347 @@
+// Minimise a quadratic with a dense matrix plus the penalty.
+//
+//     g's + s'Hs / 2 + alpha penalty(w + s)
+//
+// Block coordinate descent keeps the gradient g + Hs up to date: a move costs one column of H for each
+// weight that changes. Single weights are moved to their minimum; a group is moved by proximal steps on its
+// own block, with the sums of the absolute rows as a diagonal that bounds it. In between, Newton steps
+// on the active manifold, which no correlation slows down: the matrix of the active weights is
+// factorised, and a step ends at the kinks it meets.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "linalg/blas.hpp"
+#include "penalty/group_penalty.hpp"
+#include "support/cpu_dispatch.hpp"
+#include "support/monitor.hpp"
+
+namespace sparsvm {
+
+// y += a x.
+SPARSVM_DISPATCH static void add_multiple(double a, const double* x, int64_t count, double* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] += a * x[i];
+}
+
+class PenalisedQuadratic {
+ public:
+  PenalisedQuadratic(GroupPenalty& penalty, int width, Monitor& monitor)
+      : penalty_(penalty), monitor_(monitor), width_(width) {
+    const auto cells = static_cast<std::size_t>(penalty.widest() * width);
+    for (auto* buffer : {&bound_, &target_, &moved_, &local_}) buffer->assign(cells, 0.0);
+  }
+
+  // The weights: groups by features by outputs, padded to `width`, `starts` the first row of each group;
+  // `variable` tells the place of each in the matrix (in this order), or -1 where it stays zero.
+  struct Layout {
+    const std::vector<int64_t>& groups;
+    const std::vector<int64_t>& starts;
+    const std::vector<int>& variable;
+  };
+
+  // The matrix (m x m, column-major) and the gradient at s = 0, to be filled in by the caller.
+  std::vector<double> H, g;
+
+  struct Outcome {
+    double first = 0.0, last = 0.0;  // violations, in the units of the gradient
+    double change = 0.0;             // of the model, never positive
+    int sweeps = 0;
+  };
+
+  // Change w until the violation is this share of the first one, or below `enough`.
+  Outcome minimise(const Layout& layout, double share, double enough, std::vector<double>& w) {
+    layout_ = &layout;
+    w_ = &w;
+    m_ = static_cast<int>(g.size());
+    cell_.assign(at(m_), 0);
+    for (std::size_t e = 0; e < w.size(); ++e)
+      if (layout.variable[e] >= 0) cell_[at(layout.variable[e])] = static_cast<int>(e);
+    prepare();
+    Outcome outcome;
+    int since = 0;
+    const int wait = std::max(kLeastSweeps, m_ / kSweepsOfFactor);
+    for (; outcome.sweeps < kMostSweeps;) {
+      monitor_.poll();
+      const double violation = sweep((outcome.sweeps & 1) == 0, outcome.change);
+      outcome.last = violation;
+      if (outcome.sweeps++ == 0) outcome.first = violation;
+      if (violation <= std::max(share * outcome.first, enough)) break;
+      if (++since < wait) continue;
+      since = 0;
+      newton(outcome.change);
+    }
+    return outcome;
+  }
+
+ private:
+  // Sweeps between two Newton steps: at least, and variables whose factorisation takes as long as one
+  // sweep over all. And sweeps at most: the outer iteration goes on from any point.
+  static constexpr int kLeastSweeps = 3, kSweepsOfFactor = 25, kMostSweeps = 300;
+  // Proximal steps on one group.
+  static constexpr int kSteps = 8;
+
+  static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
+  const double* column(int c) const { return H.data() + at(c) * at(m_); }
+
+  void prepare() {
+    if (penalty_.separable()) {
+      threshold_.resize(at(m_)), stiffness_.resize(at(m_));
+      for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
+        const int64_t u = layout_->groups[k];
+        const double o = penalty_.weight(penalty_.features(u)[0]);
+        for (int r = 0; r < width_; ++r) {
+          const int c = layout_->variable[at(layout_->starts[k] * width_ + r)];
+          if (c < 0) continue;
+          threshold_[at(c)] = penalty_.alpha * penalty_.absolute() * o;
+          stiffness_[at(c)] = penalty_.alpha * penalty_.square() * o * o;
+        }
+      }
+      return;
+    }
+    rows_.assign(at(m_), 0.0);
+    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
+      const auto [first, last] = range(k);
+      for (int c = first; c < last; ++c)
+        for (int r = first; r < last; ++r) rows_[at(c)] += std::abs(column(c)[r]);
+    }
+  }
+
+  // The variables of a group: all of its weights, one after the other.
+  std::pair<int, int> range(std::size_t k) const {
+    const std::size_t from = at(layout_->starts[k] * width_);
+    const int first = layout_->variable[from];
+    const auto outputs = static_cast<int>(penalty_.outputs());
+    return {first, first + static_cast<int>(penalty_.size(layout_->groups[k])) * outputs};
+  }
+
+  double sweep(bool forwards, double& change) {
+    double largest = 0.0;
+    if (penalty_.separable()) {
+      for (int s = 0; s < m_; ++s)
+        largest = std::max(largest, move_one(forwards ? s : m_ - 1 - s, change));
+      return largest;
+    }
+    const std::size_t count = layout_->groups.size();
+    for (std::size_t s = 0; s < count; ++s)
+      largest = std::max(largest, move_group(forwards ? s : count - 1 - s, change));
+    return largest;
+  }
+
+  double move_one(int c, double& change) {
+    double& w = (*w_)[at(cell_[at(c)])];
+    const double h = column(c)[c], t = threshold_[at(c)], q = stiffness_[at(c)];
+    const double u = h * w - g[at(c)];
+    const double v = u > t ? (u - t) / (h + q) : u < -t ? (u + t) / (h + q) : 0.0;
+    const double s = v - w;
+    if (s == 0.0) return 0.0;
+    change += s * g[at(c)] + 0.5 * h * s * s + t * (std::abs(v) - std::abs(w)) +
+              0.5 * q * (v * v - w * w);
+    add_multiple(s, column(c), m_, g.data());
+    w = v;
+    return std::abs(h + q) * std::abs(s);
+  }
+
+  double move_group(std::size_t k, double& change) {
+    const int64_t u = layout_->groups[k];
+    const std::size_t from = at(layout_->starts[k] * width_);
+    const std::size_t cells = at(penalty_.size(u) * width_);
+    const auto [first, last] = range(k);
+    double* w = w_->data() + from;
+    double violation = 0.0;
+    local_.assign(g.begin() + first, g.begin() + last);
+    start_.assign(w, w + cells);
+    for (int step = 0; step < kSteps; ++step) {
+      std::fill_n(bound_.begin(), cells, 1.0), std::fill_n(target_.begin(), cells, 0.0);
+      for (std::size_t e = 0; e < cells; ++e) {
+        const int c = layout_->variable[from + e];
+        if (c < 0) continue;
+        bound_[e] = rows_[at(c)];
+        target_[e] = bound_[e] * w[e] - local_[at(c - first)];
+      }
+      penalty_.minimise(u, bound_.data(), target_.data(), moved_.data());
+      double size = 0.0;
+      for (std::size_t e = 0; e < cells; ++e) {
+        const int c = layout_->variable[from + e];
+        const double s = c < 0 ? 0.0 : moved_[e] - w[e];
+        if (s == 0.0) continue;
+        size += bound_[e] * s * bound_[e] * s;
+        add_multiple(s, column(c) + first, last - first, local_.data());
+        w[e] += s;
+        if (moved_[e] == 0.0) w[e] = 0.0;
+      }
+      size = std::sqrt(size);
+      if (step == 0) violation = size;
+      if (size <= 0.05 * violation) break;
+    }
+    if (violation == 0.0) return 0.0;
+    // s'(g + Hs + g) / 2 is the change of the quadratic.
+    double gained = penalty_.value(u, w) - penalty_.value(u, start_.data());
+    for (std::size_t e = 0; e < cells; ++e) {
+      const int c = layout_->variable[from + e];
+      if (c >= 0) gained += 0.5 * (w[e] - start_[e]) * (g[at(c)] + local_[at(c - first)]);
+    }
+    change += gained;
+    for (std::size_t e = 0; e < cells; ++e) {
+      const int c = layout_->variable[from + e];
+      if (c >= 0 && w[e] != start_[e]) add_multiple(w[e] - start_[e], column(c), m_, g.data());
+    }
+    return violation;
+  }
+
+  // ------------------------------------------------------------------ Newton steps
+
+  void newton(double& change) {
+    const std::size_t cells = w_->size();
+    mark_.assign(cells, static_cast<unsigned char>(GroupPenalty::fixed));
+    pull_.assign(cells, 0.0), straight_.assign(cells, 0.0), ring_.assign(cells, 0.0);
+    slope_.assign(cells, 0.0);
+    for (std::size_t e = 0; e < cells; ++e)
+      if (layout_->variable[e] >= 0) slope_[e] = g[at(layout_->variable[e])];
+    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
+      const std::size_t o = at(layout_->starts[k] * width_);
+      const int64_t u = layout_->groups[k];
+      penalty_.tangent(u, &(*w_)[o], &slope_[o], &mark_[o], &pull_[o]);
+      if (penalty_.curved()) penalty_.curvature(u, &(*w_)[o], &mark_[o], &straight_[o], &ring_[o]);
+    }
+    number();
+    if (count_ == 0 || !solve()) return;
+    cut_ = step_;
+    cut_at_kinks();
+    if (take(cut_, change)) return;
+    double least = 1.0;
+    std::vector<double> times;
+    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
+      const std::size_t o = at(layout_->starts[k] * width_);
+      penalty_.kinks(layout_->groups[k], &(*w_)[o], &step_[o], times);
+    }
+    for (const double t : times) least = std::min(least, t);
+    for (std::size_t e = 0; e < cells; ++e) cut_[e] = least * (1.0 + 1e-12) * step_[e];
+    cut_at_kinks();
+    take(cut_, change);
+  }
+
+  void cut_at_kinks() {
+    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
+      const std::size_t o = at(layout_->starts[k] * width_);
+      penalty_.cut_at_kinks(layout_->groups[k], &(*w_)[o], &cut_[o]);
+    }
+  }
+
+  // Number the variables of the manifold: weights that move by themselves, and ties.
+  void number() {
+    number_.assign(w_->size(), -1), factor_.assign(w_->size(), 1.0);
+    count_ = 0;
+    for (std::size_t e = 0; e < w_->size(); ++e)
+      if (mark_[e] == GroupPenalty::loose && layout_->variable[e] >= 0) number_[e] = count_++;
+    for (std::size_t k = 0; k < layout_->groups.size() && penalty_.ties(); ++k) {
+      const std::size_t o = at(layout_->starts[k] * width_);
+      count_ = penalty_.number_ties(layout_->groups[k], &(*w_)[o], &mark_[o], count_, &number_[o],
+                                    &factor_[o]);
+    }
+  }
+
+  bool solve() {
+    const std::size_t size = at(count_);
+    matrix_.assign(size * size, 0.0), right_.assign(size, 0.0);
+    moving_.clear();
+    for (std::size_t e = 0; e < w_->size(); ++e)
+      if (number_[e] >= 0 && layout_->variable[e] >= 0) moving_.push_back(static_cast<int>(e));
+    for (const int e : moving_) {
+      const double* h = column(layout_->variable[at(e)]);
+      double* to = matrix_.data() + at(number_[at(e)]) * size;
+      const double f = factor_[at(e)];
+      right_[at(number_[at(e)])] -= f * (slope_[at(e)] + pull_[at(e)]);
+      for (const int r : moving_)
+        to[number_[at(r)]] += f * factor_[at(r)] * h[layout_->variable[at(r)]];
+      to[number_[at(e)]] += straight_[at(e)];
+    }
+    if (penalty_.bends()) add_rings(size);
+    scale_.resize(size);
+    for (std::size_t a = 0; a < size; ++a) {
+      const double diagonal = matrix_[a * (size + 1)];
+      scale_[a] = diagonal > 0.0 ? 1.0 / std::sqrt(diagonal) : 1.0;
+      right_[a] *= scale_[a];
+    }
+    for (double ridge = 1e-14; ridge < 1e-5; ridge *= 100.0) {
+      factorised_.resize(size * size);
+      for (std::size_t c = 0; c < size; ++c) {
+        for (std::size_t r = c; r < size; ++r)
+          factorised_[c * size + r] = scale_[r] * scale_[c] * matrix_[c * size + r];
+        factorised_[c * (size + 1)] = 1.0 + ridge;
+      }
+      if (potrf('L', count_, factorised_.data(), count_) != 0) continue;
+      potrs('L', count_, 1, factorised_.data(), count_, right_.data(), count_);
+      step_.assign(w_->size(), 0.0);
+      for (const int e : moving_)
+        step_[at(e)] = factor_[at(e)] * scale_[at(number_[at(e)])] * right_[at(number_[at(e)])];
+      return true;
+    }
+    return false;
+  }
+
+  void add_rings(std::size_t size) {
+    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
+      const std::size_t from = at(layout_->starts[k] * width_);
+      const std::size_t to = from + at(penalty_.size(layout_->groups[k]) * width_);
+      for (std::size_t e = from; e < to; ++e) {
+        if (number_[e] < 0 || ring_[e] == 0.0) continue;
+        for (std::size_t f = from; f < to; ++f) {
+          const bool together = penalty_.joint() || (e - f) % at(width_) == 0;
+          if (together && number_[f] >= 0)
+            matrix_[at(number_[f]) * size + at(number_[e])] -= ring_[e] * ring_[f];
+        }
+      }
+    }
+  }
+
+  // Take the longest of a few parts of the step that lowers the model.
+  bool take(const std::vector<double>& step, double& change) {
+    along_.assign(at(m_), 0.0);
+    double slope = 0.0, bend = 0.0;
+    for (const int e : moving_) {
+      if (step[at(e)] == 0.0) continue;
+      const int c = layout_->variable[at(e)];
+      slope += step[at(e)] * g[at(c)];
+      add_multiple(step[at(e)], column(c), m_, along_.data());
+    }
+    for (const int e : moving_) bend += step[at(e)] * along_[at(layout_->variable[at(e)])];
+    const double before = penalty_at(step, 0.0);
+    for (const double t : {1.0, 0.5, 0.25}) {
+      const double gained = t * slope + 0.5 * t * t * bend + penalty_at(step, t) - before;
+      if (!(gained < 0.0)) continue;
+      for (std::size_t e = 0; e < w_->size(); ++e) {
+        double& w = (*w_)[e];
+        w = t == 1.0 && step[e] == -w ? 0.0 : w + t * step[e];
+      }
+      add_multiple(t, along_.data(), m_, g.data());
+      change += gained;
+      return true;
+    }
+    return false;
+  }
+
+  double penalty_at(const std::vector<double>& step, double t) {
+    trial_.resize(w_->size());
+    for (std::size_t e = 0; e < w_->size(); ++e) trial_[e] = (*w_)[e] + t * step[e];
+    double total = 0.0;
+    for (std::size_t k = 0; k < layout_->groups.size(); ++k)
+      total += penalty_.value(layout_->groups[k], &trial_[at(layout_->starts[k] * width_)]);
+    return total;
+  }
+
+  GroupPenalty& penalty_;
+  Monitor& monitor_;
+  int width_, m_ = 0, count_ = 0;
+  const Layout* layout_ = nullptr;
+  std::vector<double>* w_ = nullptr;
+  std::vector<int> cell_, number_, moving_;
+  std::vector<unsigned char> mark_;
+  std::vector<double> threshold_, stiffness_, rows_, bound_, target_, moved_, local_, start_;
+  std::vector<double> pull_, straight_, ring_, slope_, step_, cut_, trial_, along_, factor_;
+  std::vector<double> matrix_, factorised_, scale_, right_;
+};
+
+}  // namespace sparsvm

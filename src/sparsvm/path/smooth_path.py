@@ -1,0 +1,111 @@
+"""Paths of smooth losses: every point is found and certified in native code.
+
+The native path keeps scores, curvature and working set from one alpha to the next. A point that it
+certifies needs nothing more; where it does not reach the tolerance, the solvers that ``auto`` tries
+take over for that point.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparsvm import _core
+from sparsvm._typing import Floats
+from sparsvm.losses import SmoothLoss
+from sparsvm.path.continuation import Continuation
+from sparsvm.path.points import Kept
+from sparsvm.problem.problem import Problem
+from sparsvm.problem.solution import Solution, relative
+from sparsvm.solvers import BlockNewton, blas_threads
+from sparsvm.solvers.run.native import smooth_problem
+from sparsvm.solvers.run.progress import progress
+from sparsvm.solvers.sample_space import fits_sample_space
+
+# Settings.
+# Iterations for one point; a few are usual.
+ITERATIONS = 200
+# Points that may be left to other solvers before the native path is given up.
+FAILURES = 3
+
+
+class SmoothPath:
+    """The native path of a continuation's problem.
+
+    Parameters
+    ----------
+    steps : Continuation
+        Its solver must be one that :meth:`follows` accepts.
+    """
+
+    def __init__(self, steps: Continuation) -> None:
+        problem, control = steps.problem, steps.control
+        self.problem, self.threads = problem, control.n_jobs or 1
+        self.failures = 0
+        self._native = _core.SmoothPath(
+            smooth_problem(problem),
+            column_norms=np.ascontiguousarray(problem.column_norms),
+            tol=max(control.tol, 1e-15),
+            max_iter=ITERATIONS,
+            callback=progress(BlockNewton.name, control),
+        )
+
+    @staticmethod
+    def follows(steps: Continuation, dtype: np.dtype[Any]) -> bool:
+        """Whether the points can be found and certified in native code.
+
+        Coefficients rounded to single precision are certified in Python, where the dual is
+        repaired; so are problems that are solved in the space of the samples.
+        """
+        problem = steps.problem
+        return (
+            isinstance(problem.loss, SmoothLoss)
+            and (isinstance(steps.solver, BlockNewton) or steps.solver in ("auto", "block_newton"))
+            and steps.control.max_iter is None
+            and problem.tilt is None
+            and problem.offset == 0.0
+            and problem.penalty.built_in
+            and problem.penalty.convex
+            and dtype != np.float32
+            and not fits_sample_space(problem)
+        )
+
+    def point(self, alpha: float) -> Kept | None:
+        """Return the certified point at ``alpha``; None where the tolerance was not reached."""
+        if self.failures > FAILURES:
+            return None
+        with blas_threads(self.threads):
+            found = self._native.solve(alpha)
+        if not found["converged"]:
+            self.failures += 1
+            return None
+        gap = max(found["objective"] - found["bound"], 0.0)
+        coef = _rows(found["features"], found["weights"], self.problem)
+        return Kept(
+            None,
+            coef,
+            found["features"].size,
+            found["intercept"],
+            found["objective"],
+            relative(gap, found["objective"]),
+            "optimal",
+            found["seconds"],
+            found["loss"],
+            found["bound"],
+        )
+
+    def go_on_from(self, solution: Solution) -> None:
+        """Take a point that another solver found."""
+        weights = np.array(solution.coef.T, dtype=np.float64, order="C")
+        self._native.start(weights, np.ascontiguousarray(solution.intercept, dtype=np.float64))
+
+
+def _rows(features: Any, weights: Floats, problem: Problem) -> Any:
+    """Return the CSR matrix (n_outputs, d) of weights by features."""
+    values = weights.reshape(-1, problem.n_outputs).T
+    rows, columns = np.nonzero(values)
+    indptr = np.searchsorted(rows, np.arange(problem.n_outputs + 1)).astype(np.int32)
+    entries = (values[rows, columns], features[columns], indptr)
+    return sp.csr_matrix(entries, shape=(problem.n_outputs, problem.d))

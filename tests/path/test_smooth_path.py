@@ -1,0 +1,130 @@
+"""Paths of smooth losses in native code: points, bounds and certificates."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from reference import smooth
+from sparsvm import _core, svm_path
+from sparsvm.certificate.certify import certify
+from sparsvm.path.smooth_path import SmoothPath
+from sparsvm.path.svm_path import alpha_max_bound, first_steps, read_problem
+from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
+from sparsvm.problem.solution import Control
+from sparsvm.solvers.run.native import smooth_problem
+
+LOSSES = ("logistic", "squared_hinge", "ovr_squared_hinge")
+PENALTIES = (
+    L1(),
+    ElasticNet(l1_ratio=0.7),
+    GroupL2(),
+    GroupLinf(),
+    SparseGroup(groups=3),
+    GroupL2(groups=4, per_class=True),
+    L1(weights=np.r_[0.0, np.ones(10), 2.0]),
+    GroupL2(weights=np.r_[0.0, 0.0, np.ones(10)]),
+)
+
+
+def data(seed, K=3, n=40, d=12):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % K
+    X = rng.standard_normal((n, d))
+    X[:, :4] += 0.7 * rng.standard_normal((K, 4))[y]
+    return X, y, rng.uniform(0.2, 2.0, n)
+
+
+def native_path(X, y, loss, penalty, share=1e-2, points=8, tol=1e-6, sample_weight=None):
+    """Return the problem, the alphas and the native points, found on a falling grid."""
+    _, problem = read_problem(X, y, loss, penalty, True, None, sample_weight, None)
+    largest = alpha_max_bound(X, y, loss, penalty, sample_weight=sample_weight)
+    grid = largest * np.geomspace(1.0, share, points)
+    steps, _ = first_steps(problem, "auto", Control(tol=tol), grid, points, 0.5)
+    assert SmoothPath.follows(steps, np.dtype(float))
+    path = SmoothPath(steps)
+    return problem, grid, [path.point(alpha) for alpha in grid]
+
+
+@pytest.mark.parametrize(("loss", "penalty"), list(product(LOSSES, PENALTIES)), ids=str)
+@pytest.mark.parametrize("K", [2, 4])
+def test_native_points_and_bounds_enclose_the_optimum(loss, penalty, K):
+    X, y, weights = data(K + 10)
+    problem, grid, points = native_path(X, y, loss, penalty, sample_weight=weights)
+    assert all(point is not None for point in points)
+    assert max(point.gap for point in points) <= 1e-6
+    for t in (3, 7):
+        oracle = smooth.solve(problem.with_alpha(grid[t]))
+        slack = oracle.accuracy + 1e-12
+        assert points[t].bound <= oracle.value + slack
+        assert points[t].objective >= oracle.value - slack
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_native_certificate_is_the_one_of_python(loss, sparse):
+    X, y, _ = data(7, K=3)
+    X = sp.csr_array(np.where(np.abs(X) > 0.8, X, 0.0)) if sparse else X
+    for penalty in (L1(), GroupL2(), GroupLinf(), SparseGroup(groups=3)):
+        problem, grid, points = native_path(X, y, loss, penalty)
+        for alpha, point in zip(grid, points, strict=True):
+            at = problem.with_alpha(alpha)
+            proof = certify(at, point.coef.toarray(), point.intercept, None)
+            assert point.objective == pytest.approx(proof.objective, rel=1e-13)
+            assert point.bound <= proof.dual_objective + 1e-13 * proof.objective
+            assert point.bound == pytest.approx(proof.dual_objective, rel=1e-7)
+            assert point.loss == pytest.approx(
+                proof.objective - alpha * at.penalty.value(point.coef.toarray()), rel=1e-12
+            )
+
+
+def test_intercepts_of_native_points_sum_to_zero_where_only_differences_count():
+    X, y, _ = data(3)
+    for point in native_path(X, y, "logistic", L1())[2]:
+        assert abs(point.intercept.sum()) <= 1e-14
+
+
+def test_a_point_that_the_native_path_leaves_is_solved_by_others(monkeypatch):
+    X, y, _ = data(5)
+    native = SmoothPath.point
+    asked = []
+
+    def failing(self, alpha):
+        asked.append(alpha)
+        return None if len(asked) == 3 else native(self, alpha)
+
+    alphas = alpha_max_bound(X, y, "logistic", "l1") * np.geomspace(1.0, 1e-2, 6)
+    whole = svm_path(X, y, loss="logistic", alphas=alphas, tol=1e-7)
+    monkeypatch.setattr(SmoothPath, "point", failing)
+    mixed = svm_path(X, y, loss="logistic", alphas=alphas, tol=1e-7)
+    assert len(asked) == 6
+    assert mixed.converged
+    np.testing.assert_allclose(mixed.objectives, whole.objectives, rtol=2e-7)
+
+
+def test_more_weights_than_a_model_holds_are_left_to_descent():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 700)), np.arange(60) % 6
+    path = svm_path(X, y, loss="logistic", penalty="l1/l2", n_alphas=4, eps=1e-2, tol=1e-4)
+    assert path.converged
+    assert path.gaps.max() <= 1e-4
+
+
+def test_the_native_path_refuses_what_does_not_fit():
+    X, y, _ = data(1)
+    _, problem = read_problem(X, y, "logistic", "l1", True, None, None, None)
+    native = smooth_problem(problem)
+    good = {"column_norms": np.ones(12), "tol": 1e-4, "max_iter": 10, "callback": None}
+    for wrong in ({"column_norms": np.ones(11)}, {"tol": 0.0}, {"tol": np.nan}, {"max_iter": -1}):
+        with pytest.raises(ValueError, match=r"."):
+            _core.SmoothPath(native, **{**good, **wrong})
+    path = _core.SmoothPath(native, **good)
+    for alpha in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="alpha must be positive"):
+            path.solve(alpha)
+    with pytest.raises(ValueError, match=r"."):
+        path.start(np.zeros((12, 2)), np.zeros(3))
+    with pytest.raises(ValueError, match=r"."):
+        path.start(np.full((12, 3), np.nan), np.zeros(3))
+    assert path.solve(0.1)["converged"]
