@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsvm import SparseSVC, StabilitySelection, load_model, save_model, svm_path
 from sparsvm.estimators.stability_bounds import unimodal_bound, worst_case_bound
+from sparsvm.penalties import GroupL2
 
 matplotlib.use("Agg")
 
@@ -181,6 +182,14 @@ def test_names_and_files(tmp_path):
     assert repr(same) == repr(found)
     assert same.transform(frame).tobytes() == found.transform(frame).tobytes()
     assert same.error_bounds() == found.error_bounds()
+
+
+def test_more_features_than_the_limit_that_enter_at_once_are_selected():
+    rng = np.random.default_rng(0)
+    Z = np.repeat(rng.standard_normal((40, 1)), 3, axis=1)
+    model = SparseSVC(penalty=GroupL2(groups=3))
+    found = StabilitySelection(model, max_features=1, alphas=[1e-3], **SMALL).fit(Z, Z[:, 0] > 0)
+    assert found.selected_features_.tolist() == [0, 1, 2]
 
 
 def test_only_a_convex_sparse_svc_is_taken():

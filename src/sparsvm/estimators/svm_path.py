@@ -286,7 +286,7 @@ def path_points(
     control = model._control(data.dtype)
     steps, grid = first_steps(problem, model.solver, control, alphas, n_alphas, eps)
     tol = tolerance(model.tol, data.dtype)
-    return follow(
+    points = follow(
         data,
         steps,
         grid,
@@ -295,6 +295,13 @@ def path_points(
         max_features=max_features,
         seen=seen,
     )
+    if not len(points):
+        raise ValueError(
+            f"max_features={max_features}, but the model at the largest alpha, {grid[0]:g}, uses "
+            "more features already. Raise max_features, give larger alphas, or use a penalty that "
+            "selects features."
+        )
+    return points
 
 
 def checked_limit(max_features: Any) -> int | None:

@@ -139,7 +139,7 @@ def follow(
         If not, stop where nothing changes any more: at a point that is optimal for all that
         follow, or that leaves next to nothing of the loss of the first.
     max_features : int, optional
-        Stop before the first point that uses more features.
+        Stop before the first point that uses more features, which may leave none.
     seen : callable, optional
         Called with every solution.
     """
@@ -166,12 +166,6 @@ def follow(
             break
         if unchanged_below(point, alpha, grid[-1], tol):
             break
-    if not points:
-        raise ValueError(
-            f"max_features={max_features}, but the model at the largest alpha, {grid[0]:g}, uses "
-            f"{point.n_selected} features already. Raise max_features, give larger alphas, or use "
-            "a penalty that selects features."
-        )
     return gathered(grid, points, data.classes)
 
 
