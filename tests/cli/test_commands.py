@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from sparsvm import SparseSVC, SparseSVCCV
+from sparsvm import SparseSVC, SparseSVCCV, StabilitySelection
 from sparsvm.io import load_model
 from sparsvm.io.whole_files import replacing
 from sparsvm.penalties import L1, GroupL2
@@ -48,13 +48,14 @@ def test_cv_chooses_as_python_does_and_writes_a_report(facts, flowers, numbers):
     pytest.importorskip("plotly")
     found = facts(
         *("cv", flowers, "--target", "kind", "--n-alphas", "10", "--folds", "3", "--rule", "1se"),
-        *("--output", "m.safetensors", "--report", "r.html"),
+        *("--output", "m.safetensors", "--report", "r.html", "--stability"),
     )
     model = SparseSVCCV(penalty=L1(weights="scale"), n_alphas=10, cv=3, rule="1se").fit(*numbers)
     assert found["alpha"] == pytest.approx(model.alpha_)
     assert found["cv_score"] == pytest.approx(model.best_score_)
     with open("r.html", encoding="utf-8") as page:
-        assert "petal width" in page.read()
+        text = page.read()
+    assert "petal width" in text and "of the training samples" in text
 
 
 def test_a_share_is_put_aside_or_a_file_taken_for_the_test(facts, flowers):
@@ -105,6 +106,16 @@ def test_select_gives_at_most_so_many(facts, flowers):
     assert 1 <= len(found["selected"]) <= 2
 
 
+def test_select_keeps_what_is_stable_over_resamples(facts, flowers, numbers):
+    found = facts("select", flowers, "--target", "kind", "--stability", "--max-features", "2")
+    model = SparseSVC(penalty=GroupL2(weights="scale"))
+    stable = StabilitySelection(model, max_features=2, random_state=0).fit(*numbers)
+    assert (
+        found["sizes"] == sorted(stable.selection_probabilities_[stable.selected_features_])[::-1]
+    )
+    assert found["bounds"]["shah_samworth"] == pytest.approx(stable.error_bounds()["shah_samworth"])
+
+
 def test_inspect_shows_the_file_and_report_makes_a_page_of_it(run, facts, flowers):
     pytest.importorskip("plotly")
     run("fit", flowers, *FIT, "--output", "m.safetensors")
@@ -153,6 +164,7 @@ def test_what_is_not_there_is_told_in_one_line(run, flowers, monkeypatch):
         (2, "is none of", ("fit", flowers, *FIT, "--penalty", "l3")),
         (2, "does not go with --penalty l1", ("fit", flowers, *FIT, "--l1-ratio", "0.5")),
         (2, "is no feature", ("fit", flowers, *FIT, "--unpenalised", "petal")),
+        (2, "--report FILE", ("cv", flowers, "--target", "kind", "--stability")),
         (2, "between 0 and 1", ("fit", flowers, *FIT, "--test", "7")),
         (2, "No such option", ("fit", flowers, "--nonsense")),
         (2, "Missing argument", ("fit",)),

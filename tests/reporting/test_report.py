@@ -13,7 +13,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparsvm import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC, SparseSVCCV, report, svm_path
+from sparsvm import (
+    ConstrainedSparseSVC,
+    MaxMarginSVC,
+    SparseSVC,
+    SparseSVCCV,
+    StabilitySelection,
+    report,
+    svm_path,
+)
 from sparsvm.penalties import GroupL2
 from sparsvm.reporting.predictions import accuracy_interval, margins_of
 from sparsvm.reporting.subject import read_subject
@@ -89,6 +97,20 @@ def test_a_path_shows_its_last_model_and_all_the_others(tmp_path):
     assert f"Proven to be within {100 * path.gaps[-1]:.1g} %" in words
     assert data["path"]["chosen"] == len(path) - 1
     assert data["path"]["selected"] == path.n_selected.tolist()
+
+
+def test_stability_shows_the_shares_and_the_bounds(tmp_path):
+    stable = StabilitySelection(n_resamples=5, max_features=2, random_state=0).fit(X, y)
+    model = SparseSVC(alpha=0.05).fit(X, y)
+    words, data, _ = page_of(model, X_TEST, Y_TEST, folder=tmp_path, stability=stable)
+    shown = dict(zip(data["stability"]["names"], data["stability"]["probabilities"], strict=True))
+    expected = {f"x{j}": p for j, p in enumerate(stable.selection_probabilities_) if p > 0}
+    assert shown == pytest.approx(expected)
+    assert "from 10 resamples" in words
+    assert f"{max(stable.error_bounds().values()):.2g} of them are expected to be" in words
+    narrow = StabilitySelection(n_resamples=2).fit(X[:, :2], y)
+    with pytest.raises(ValueError, match="fitted on 2 features, but the model on 4"):
+        report(model, path=tmp_path / "r.html", stability=narrow)
 
 
 def test_margins_are_those_of_the_true_class_against_the_best_other():

@@ -74,6 +74,7 @@ def cv(
     penalty: opt.Penalty = "l1",
     n_alphas: opt.Alphas = 50,
     eps: opt.Epsilon = 1e-3,
+    max_features: opt.MaxFeatures = None,
     folds: Annotated[
         int | None,
         typer.Option(min=2, help="Number of folds; five by default.", rich_help_panel=opt.MODEL),
@@ -96,6 +97,14 @@ def cv(
     jobs: Annotated[
         int | None, typer.Option(help="Folds at the same time.", rich_help_panel=opt.MODEL)
     ] = None,
+    stability: Annotated[
+        bool,
+        typer.Option(
+            "--stability",
+            help="Show in the report how often each feature is selected from resamples.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ] = False,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
@@ -105,15 +114,18 @@ def cv(
     sparsvm cv genes.csv --target class --output model.safetensors --report report.html
     """
     choice = Choice(loss, penalty, l1_ratio, scale, groups, unpenalised, balanced, tol, max_iter)
+    if stability and report is None:
+        raise Failure("--stability is shown in a report; say where with --report FILE.")
     require_writable(output, report)
     wanted = Wanted(target, True, tuple(drop or ()))
     train, held = training_and_test(data, wanted, format, test, seed)
+    options = {"n_alphas": n_alphas, "eps": eps, "max_features": max_features}
     with warnings_told() as short:
-        model = _cross_validated(
-            train, choice, n_alphas=n_alphas, eps=eps, cv=folds, rule=rule, n_jobs=jobs
-        ).set_params(verbose=show_progress(quiet))
+        model = _cross_validated(train, choice, cv=folds, rule=rule, n_jobs=jobs, **options)
+        model.set_params(verbose=show_progress(quiet))
         seconds = _fitted(model, train, None, quiet)
-        return _finish(model, train, held, seconds, output, report, as_json, short)
+        stable = _stable(train, choice, max_features, seed, quiet) if stability else None
+        return _finish(model, train, held, seconds, output, report, as_json, short, stable)
 
 
 def path(
@@ -137,6 +149,7 @@ def path(
     penalty: opt.Penalty = "l1",
     n_alphas: opt.Alphas = 20,
     eps: opt.Epsilon = 1e-2,
+    max_features: opt.MaxFeatures = None,
     l1_ratio: opt.L1Ratio = None,
     scale: opt.Scale = True,
     groups: opt.Groups = None,
@@ -160,7 +173,10 @@ def path(
 
     with warnings_told() as short:
         with _spinning("following the path", quiet):
-            found = svm_path(train.X, train.y, n_alphas=n_alphas, eps=eps, **choice.common(train))
+            options: dict[str, Any] = {"n_alphas": n_alphas, "eps": eps}
+            found = svm_path(
+                train.X, train.y, max_features=max_features, **options, **choice.common(train)
+            )
         missed = sum(status != "optimal" for status in found.statuses)
         accuracies = None if held is None else found.score(held.X, held.y).tolist()
         if output is not None:
@@ -234,6 +250,7 @@ def _finish(
     report: str | None,
     as_json: bool,
     short: list[bool],
+    stability: Any = None,
 ) -> int:
     """Write the files, tell what was found, and return the exit code."""
     facts = {**model_facts(model), "samples": int(train.X.shape[0]), "seconds": seconds}
@@ -245,7 +262,7 @@ def _finish(
 
         save_model(model, output)
     if report is not None:
-        _write_report(model, held, report, output, train)
+        _write_report(model, held, report, output, train, stability)
     facts["files"] = [name for name in (output, report) if name is not None]
     converged = bool(facts["converged"]) and not short
     lines = model_lines(model, facts, train.X)
@@ -256,13 +273,19 @@ def _finish(
 
 
 def _write_report(
-    model: Any, held: Table | None, report: str, output: str | None, train: Table
+    model: Any,
+    held: Table | None,
+    report: str,
+    output: str | None,
+    train: Table,
+    stability: Any = None,
 ) -> None:
     from sparsvm.reporting import report as write
 
     X, y = (None, None) if held is None else (held.X, held.y)
     file = output if output is not None and hasattr(model, "predict") else "model.safetensors"
-    write(model, X, y, report, title=f"{_stem(train.source)}: {_kind(model)}", model_file=file)
+    title = f"{_stem(train.source)}: {_kind(model)}"
+    write(model, X, y, report, stability=stability, title=title, model_file=file)
 
 
 def _stem(source: str) -> str:
@@ -305,10 +328,15 @@ def select(
             rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
-    max_features: Annotated[
-        int | None,
-        typer.Option(min=1, help="Select at most so many.", rich_help_panel=opt.MODEL),
-    ] = None,
+    max_features: opt.MaxFeatures = None,
+    stability: Annotated[
+        bool,
+        typer.Option(
+            "--stability",
+            help="Keep what is selected from three quarters of the halves of the samples.",
+            rich_help_panel=opt.MODEL,
+        ),
+    ] = False,
     drop: opt.Drop = None,
     format: opt.Format = None,
     loss: opt.Loss = "hinge",
@@ -328,6 +356,7 @@ def select(
     balanced: opt.ClassWeight = False,
     tol: opt.Tolerance = 1e-3,
     max_iter: opt.MaxIter = None,
+    seed: opt.Seed = 0,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> int:
@@ -340,26 +369,50 @@ def select(
     wanted = Wanted(target, True, tuple(drop or ()))
     train, _ = training_and_test(data, wanted, format, None, 0)
     with warnings_told() as short:
-        model = _selecting(train, choice, alpha, max_features, quiet)
-        found = features_of(model, train.X)
-        if not found:
-            raise Failure("No feature was selected; give a smaller --alpha.", RUNTIME)
+        if stability:
+            if alpha is not None:
+                raise Failure(
+                    "--stability follows whole paths, so that --alpha does not go with it."
+                )
+            kept = _stable(train, choice, max_features, seed, quiet)
+            shares = kept.selection_probabilities_
+            used = sorted(kept.selected_features_, key=lambda j: -shares[j])
+            sizes, measure = [float(shares[j]) for j in used], "share of the halves"
+            facts: dict[str, Any] = {"bounds": kept.error_bounds()}
+            end = ""
+        else:
+            model = _selecting(train, choice, alpha, max_features, quiet)
+            rows = features_of(model, train.X)
+            used, sizes = [row["position"] for row in rows], [row["size"] for row in rows]
+            measure, facts = "weight × deviation", {"alpha": float(model.alpha_)}
+            end = f", at alpha = {model.alpha_:.4g}"
+        if not used:
+            raise Failure("No feature was selected; allow more, or give a smaller alpha.", RUNTIME)
         if output is not None:
-            _write_selected(output, train, target, [row["position"] for row in found])
-    facts = {
-        "alpha": float(model.alpha_),
-        "selected": [row["feature"] for row in found],
-        "sizes": [row["size"] for row in found],
-        "of": int(train.X.shape[1]),
-        "files": [] if output is None else [output],
-    }
+            _write_selected(output, train, target, [int(j) for j in used])
+    names = [train.feature_names[j] for j in used]
     if as_json:
-        tell(facts, True, [])
+        files = [] if output is None else [output]
+        of = int(train.X.shape[1])
+        tell({**facts, "selected": names, "sizes": sizes, "of": of, "files": files}, True, [])
     else:
-        rows = [[row["feature"], f"{row['size']:.4g}"] for row in found]
-        show_table(["feature", "size of its weights"], rows)
-        print(f"{len(found)} of {train.X.shape[1]} features, at alpha = {model.alpha_:.4g}")
+        table = [[name, f"{size:.4g}"] for name, size in zip(names, sizes, strict=True)]
+        show_table(["feature", measure], table)
+        print(f"{len(names)} of {train.X.shape[1]} features{end}")
     return RUNTIME if short else 0
+
+
+def _stable(train: Table, choice: Choice, max_features: int | None, seed: int, quiet: bool) -> Any:
+    """Select features from halves of the samples."""
+    from sparsvm.estimators import SparseSVC
+    from sparsvm.estimators.stability import StabilitySelection
+
+    limit = "auto" if max_features is None else max_features
+    model = SparseSVC(**choice.common(train))
+    stable = StabilitySelection(model, max_features=limit, random_state=seed)
+    with _spinning("selecting from resamples", quiet):
+        stable.fit(train.X, train.y)
+    return stable
 
 
 def _selecting(
@@ -367,21 +420,17 @@ def _selecting(
 ) -> Any:
     """Return a fitted model of at most ``max_features`` features."""
     from sparsvm.estimators import SparseSVC
-    from sparsvm.estimators.svm_path import svm_path
+    from sparsvm.estimators.selector import SparseSelector
 
-    if alpha is not None:
-        model: Any = SparseSVC(alpha=alpha, **choice.common(train))
-        _fitted(model, train, "fitting", quiet)
-    else:
-        model = _cross_validated(train, choice, n_alphas=50)
+    if alpha is None:
+        model = _cross_validated(train, choice, n_alphas=50, max_features=max_features)
         model.set_params(verbose=show_progress(quiet))
         _fitted(model, train, None, quiet)
-    if max_features is None or len(model.selected_features_) <= max_features:
         return model
-    # The smallest alpha of the path at which few enough are left.
-    found = svm_path(train.X, train.y, n_alphas=100, **choice.common(train))
-    few = [t for t, k in enumerate(found.n_selected) if k <= max_features]
-    return name_features(found[max(few)], train)
+    selector = SparseSelector(SparseSVC(alpha=alpha, **choice.common(train)), max_features)
+    with _spinning("fitting", quiet):
+        selector.fit(train.X, train.y)
+    return name_features(selector.estimator_, train)
 
 
 def _write_selected(path: str, train: Table, target: str | None, positions: list[int]) -> None:

@@ -117,8 +117,15 @@ Epsilon = Annotated[
     float,
     typer.Option(help="Smallest alpha as a share of the largest.", rich_help_panel=MODEL),
 ]
+MaxFeatures = Annotated[
+    int | None,
+    typer.Option(min=1, help="Use at most so many features.", rich_help_panel=MODEL),
+]
 Seed = Annotated[
-    int, typer.Option(help="Decides which samples --test SHARE puts aside.", rich_help_panel=DATA)
+    int,
+    typer.Option(
+        help="Decides what is drawn at random, such as --test SHARE.", rich_help_panel=DATA
+    ),
 ]
 ModelOutput = Annotated[
     str | None,

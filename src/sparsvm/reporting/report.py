@@ -17,6 +17,7 @@ import sklearn
 from sparsvm.io.whole_files import replacing
 from sparsvm.reporting import curves, predictions, weights, words
 from sparsvm.reporting.page import render
+from sparsvm.reporting.stability import stability_of
 from sparsvm.reporting.subject import Subject, read_subject
 
 
@@ -26,6 +27,7 @@ def report(
     y_test: Any = None,
     path: str | os.PathLike[str] = "report.html",
     *,
+    stability: Any = None,
     title: str | None = None,
     model_file: str | os.PathLike[str] = "model.safetensors",
 ) -> Path:
@@ -47,6 +49,8 @@ def report(
         features are ranked by weight times standard deviation, so that units do not matter.
     path : path, default="report.html"
         Where the page goes. It is written whole or not at all.
+    stability : StabilitySelection, optional
+        Fitted on the same columns as the model: shows how often each feature is selected.
     title : str, optional
         The heading; by default what the model is.
     model_file : path, default="model.safetensors"
@@ -74,13 +78,14 @@ def report(
     True
     """
     subject = read_subject(model, X_test, y_test)
-    page = render(_values(subject, title, os.fspath(model_file)))
+    page = render(_values(subject, stability, title, os.fspath(model_file)))
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return Path(path)
 
 
-def _values(subject: Subject, title: str | None, model_file: str) -> dict[str, Any]:
+def _values(subject: Subject, stability: Any, title: str | None, model_file: str) -> dict[str, Any]:
+    stable = stability_of(subject, stability)
     model, test = subject.model, subject.test
     state, headline, text = words.certificate(model)
     features = weights.features(subject)
@@ -101,7 +106,7 @@ def _values(subject: Subject, title: str | None, model_file: str) -> dict[str, A
         "kind": kind,
         "fitted": words.fitted(model, features["n_used"], features["n_features"]),
         "tiles": _tiles(subject, accuracy, state, path),
-        "sections": _sections(accuracy, path, timings),
+        "sections": _sections(accuracy, path, stable, timings),
         "certificate": {"state": state, "headline": headline, "text": text},
         "steps": subject.steps,
         "parameters": _changed_parameters(model),
@@ -110,12 +115,14 @@ def _values(subject: Subject, title: str | None, model_file: str) -> dict[str, A
         "margins": margins,
         "features": features,
         "path": path,
+        "stability": stable,
         "timings": timings,
         "snippets": _snippets(subject, model_file),
         "data": {
             "features": {name: features[name] for name in drawn},
             "margins": margins,
             "path": path,
+            "stability": stable,
             "history": timings.get("history"),
         },
         "date": date.today().isoformat(),
@@ -157,13 +164,14 @@ def _tiles(subject: Subject, accuracy: Any, state: str, path: Any) -> list[dict[
     return tiles
 
 
-def _sections(accuracy: Any, path: Any, timings: Any) -> list[tuple[str, str]]:
+def _sections(accuracy: Any, path: Any, stable: Any, timings: Any) -> list[tuple[str, str]]:
     sections = [
         ("certificate", "How sure it is", True),
         ("predictions", "Predictions", accuracy is not None),
         ("margins", "Margins", accuracy is not None),
         ("features", "Features", True),
         ("path", "Other strengths", path is not None),
+        ("stability", "Stability", stable is not None),
         ("timings", "Timings", bool(timings["rows"])),
         ("reload", "Use this model", True),
     ]
