@@ -72,6 +72,16 @@ def test_sparse_blocks_of_unknown_size_and_delayed_parts(client):
     assert unknown.objective_ == pytest.approx(expected, rel=1.1e-4)
 
 
+def test_smooth_losses_sum_their_derivatives_on_the_cluster(client):
+    X, y = _data()
+    whole = OnOneMachine("logistic", "l1/l2", alpha=0.01, tol=1e-7).fit(X, y)
+    arrays = da.from_array(X, chunks=(300, -1)), da.from_array(y, chunks=300)
+    model = SparseSVC("logistic", "l1/l2", alpha=0.01, tol=1e-5, client=client).fit(*arrays)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-5)
+    expected = model.to_local().predict_proba(X)
+    assert model.predict_proba(arrays[0]).compute() == pytest.approx(expected)
+
+
 def test_the_same_partitioning_gives_the_same_bits(client):
     X, y = _data()
     arrays = da.from_array(X, chunks=(250, -1)), da.from_array(y, chunks=250)

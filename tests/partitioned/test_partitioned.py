@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm import SparseSVC as OnOneMachine
-from sparsvm.losses import Hinge
+from sparsvm.losses import Hinge, SquaredHinge
 from sparsvm.partitioned import (
     SparseSVC,
     from_npy,
@@ -60,6 +60,49 @@ def test_every_bound_on_the_way_is_below_the_optimum(monkeypatch):
         rounds = SparseSVC(alpha=0.02, tol=1e-5).fit(split_rows(X, y, rows=200)).result_.rounds
         assert all(each.bound <= best * (1 + 1e-9) for each in rounds)
         assert all(each.objective >= best * (1 - 1e-9) for each in rounds)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "ovr_squared_hinge"])
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2", "l1/linf", "sparse_group", "l2", "elasticnet"])
+def test_smooth_losses_have_the_optimum_of_all_rows(monkeypatch, loss, penalty):
+    _few(monkeypatch, sample=40)
+    X, y = _data(d=20)
+    X = np.hstack([X, np.random.default_rng(9).standard_normal((len(X), 60))])
+    for labels, kinds in ((y, {}), (y % 2, {"fit_intercept": False})):
+        whole = OnOneMachine(loss, penalty, alpha=0.01, tol=1e-8, **kinds).fit(X, labels)
+        model = SparseSVC(loss, penalty, alpha=0.01, tol=1e-5, **kinds)
+        model.fit(split_rows(X, labels, rows=130))
+        assert model.dual_gap_ <= 1e-5
+        assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-5)
+        assert model.result_.dual_objective <= whole.objective_ * (1 + 1e-9)
+        assert len(model.result_.rounds) > 2
+
+
+def test_smooth_losses_take_weights_costs_and_sparse_rows(monkeypatch):
+    _few(monkeypatch, sample=40)
+    X, y = _data(K=3)
+    rng = np.random.default_rng(1)
+    weight, margin = rng.integers(0, 4, y.size).astype(float), rng.uniform(0.5, 2.0, y.size)
+    sparse = sp.csr_matrix(np.where(np.abs(X) > 0.7, X, 0.0))
+    loss = SquaredHinge([[0, 1, 3], [1, 0, 1], [2, 1, 0]])
+    options = {"class_weight": "balanced", "alpha": 0.02, "tol": 1e-5}
+    whole = OnOneMachine(loss, L1(weights="scale"), **options).fit(sparse, y, weight, margin)
+    model = SparseSVC(loss, L1(weights="scale"), **options)
+    model.fit(split_rows(sparse, y, weight, margin, rows=77))
+    assert model.objective_ == pytest.approx(whole.objective_, rel=2e-5)
+    logistic = SparseSVC("logistic", alpha=0.02).fit(split_rows(X, y, rows=77))
+    assert logistic.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_what_partitions_cannot_do_is_said(monkeypatch):
+    X, y = _data(n=100)
+    with pytest.raises(ValueError, match="convex"):
+        SparseSVC("ramp").fit(X, y)
+    with pytest.raises(ValueError, match="every feature penalised"):
+        SparseSVC("logistic", L1(weights=[0.0] + [1.0] * 11)).fit(X, y)
+    monkeypatch.setattr("sparsvm.partitioned.smooth.MOST_VARIABLES", 20)
+    with pytest.raises(ValueError, match="20 variables"):
+        SparseSVC("logistic", "l2").fit(X, y)
 
 
 def test_weights_classes_costs_and_margins_mean_what_they_mean_in_memory(monkeypatch):

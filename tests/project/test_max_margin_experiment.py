@@ -1,17 +1,19 @@
 """The experiment on halves of iris finds what its report says."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-FILE = Path(__file__).parents[2] / "experiments" / "max_margin_iris.py"
+FILE = Path(__file__).parents[2] / "experiments" / "p003_iris.py"
+sys.path.append(str(FILE.parent))
 
 
 @pytest.fixture(scope="module")
 def experiment():
-    spec = importlib.util.spec_from_file_location("max_margin_iris", FILE)
+    spec = importlib.util.spec_from_file_location("p003_iris", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

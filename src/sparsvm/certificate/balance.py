@@ -64,6 +64,19 @@ def balance(problem: Problem, entries: Floats, overwrite: bool = False) -> Float
     return balanced
 
 
+def balanced_class_sums(class_sums: Floats, of_differences: bool) -> Floats:
+    """Return the sums over pairs of classes that balancing for the intercept alone leads to.
+
+    Every entry of a pair is multiplied by the same factor, so that these sums are all one needs to
+    know of samples that are elsewhere.
+    """
+    K = class_sums.shape[0]
+    classes = np.arange(K)
+    if not of_differences and K > 2:
+        return _balance_signs(classes, class_sums)
+    return _balance_pairs(classes, K, class_sums.copy(), None, True, False)
+
+
 def _balance_signs(y: Indices, entries: Floats) -> Floats:
     """Give the entries of each class's own samples and of the others the same sum."""
     rows, classes = np.arange(y.size), np.arange(entries.shape[1])

@@ -135,6 +135,15 @@ random_state, verbose
         """
         return self._by_blocks("predict", X, outputs=1)
 
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the logistic loss; lazy where X is a Dask collection.
+
+        Parameters
+        ----------
+        X : Dask array or frame, or what :class:`sparsvm.SparseSVC` takes
+        """
+        return self._by_blocks("predict_proba", X, outputs=len(self.classes_))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, computed on the cluster where X is a Dask collection.
 
@@ -163,7 +172,7 @@ random_state, verbose
             X = X.to_dask_array()
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        wide = method == "decision_function" and outputs > 2
+        wide = method == "predict_proba" or (method == "decision_function" and outputs > 2)
         dtype = local.classes_.dtype if method == "predict" else local.coef_.dtype
         return da.map_blocks(  # type: ignore[no-untyped-call]
             _applied,

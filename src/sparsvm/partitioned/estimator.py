@@ -19,18 +19,20 @@ from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
 from sparsvm.losses import Hinge, as_loss
-from sparsvm.parameters import LARGEST
 from sparsvm.partitioned.engine import Engine, Threads
-from sparsvm.partitioned.hinge import Fitted, Round, fit_hinge, problem_on
+from sparsvm.partitioned.fitted import Fitted, Round
+from sparsvm.partitioned.hinge import fit_hinge
 from sparsvm.partitioned.parts import Rows, as_part, split_rows
+from sparsvm.partitioned.smooth import fit_smooth
 from sparsvm.partitioned.survey import Population, Survey, column_std, moments, survey
 from sparsvm.penalties import as_penalty
-from sparsvm.problem.build import default_alpha
+from sparsvm.problem.build import default_alpha, problem_on, require_margin
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Start
+from sparsvm.solvers import blas_threads, resolve
 
-# Rows of the sample that the fit starts from.
-SAMPLE_ROWS = 20_000
+# Rows of the sample that the fit starts from, and the relative gap to which it is solved.
+SAMPLE_ROWS, SAMPLE_TOL = 20_000, 1e-2
 
 
 class SparseSVC(OnOneMachine):
@@ -39,14 +41,15 @@ class SparseSVC(OnOneMachine):
     The objective, its parameters and the attributes after ``fit`` are those of
     :class:`sparsvm.SparseSVC`; ``objective_`` and ``dual_gap_`` are over *all* the data. The rows
     come in partitions, of which one per thread is in memory at a time. A fit passes over them a
-    few times (``result_.rounds``): it solves the problem on weighted means of similar samples,
-    which is a lower bound on the whole, and divides those clusters whose samples have different
-    worst classes, until the bound is within ``tol`` of the objective.
+    few times (``result_.rounds``). For the hinge it solves the problem on weighted means of similar
+    samples, which is a lower bound on the whole, and divides those clusters whose samples have
+    different worst classes, until the bound is within ``tol`` of the objective.
 
     Parameters
     ----------
     loss : str or Loss, default="hinge"
-        The hinge, with any margin or cost matrix.
+        Any convex loss. Smooth ones are fitted by proximal Newton steps, whose first and second
+        derivatives are summed over the partitions.
     penalty, alpha, fit_intercept, class_weight, solver, tol, random_state, verbose
         As for :class:`sparsvm.SparseSVC`; ``solver`` solves the problems in memory.
     max_iter : int or None, default=None
@@ -115,13 +118,13 @@ class SparseSVC(OnOneMachine):
 
     def _fit_parts(self, engine: Engine, parts: Sequence[Any]) -> SparseSVC:
         """Fit to handles of partitions."""
-        loss = as_loss(self.loss)
-        if not isinstance(loss, Hinge):
+        loss, penalty = as_loss(self.loss), as_penalty(self.penalty)
+        if not (loss.convex and penalty.convex):
             raise ValueError(
-                f"Fits over partitions are for the hinge; got loss={self.loss!r}. Use "
-                "loss='hinge', or sparsvm.SparseSVC on data that fit in memory."
+                f"Fits over partitions are for convex problems; got the loss {loss.name!r} with "
+                f"the penalty {penalty.name!r}. Use sparsvm.SparseSVC on data that fit in memory."
             )
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), blas_threads(1):
             population, sample = self._surveyed(engine, parts)
             first = self._first_problem(engine, parts, population, sample)
             control = Control(
@@ -129,15 +132,17 @@ class SparseSVC(OnOneMachine):
                 max_iter=self.max_iter,
                 random_state=self.random_state,
             )
-            fitted = fit_hinge(
+            start = self._known_start(population) or self._sample_solution(first)
+            fit = fit_hinge if isinstance(loss, Hinge) else fit_smooth
+            fitted = fit(
                 engine,
                 parts,
                 population,
                 first,
                 control,
-                solver=self.solver,
-                start=self._known_start(population),
-                progress=_report if self.verbose else None,
+                start,
+                _report if self.verbose else None,
+                **({"solver": self.solver} if isinstance(loss, Hinge) else {}),
             )
             self._store_fitted(population, first, fitted)
         tol = tolerance(self.tol, population.dtype)
@@ -180,22 +185,25 @@ class SparseSVC(OnOneMachine):
         X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
         margins = [each[3] for each in encoded if each[3] is not None]
         cost = loss.cost_matrix(K, population.classes)
-        if not 0.0 < cost.max() <= LARGEST:
-            raise ValueError(
-                f"The largest margin is {cost.max():.3g}; it must be positive and at most "
-                f"{LARGEST:g}."
-            )
+        margin = np.concatenate(margins) if margins else None
+        require_margin(loss, cost, margin)
+        mass = np.concatenate([each[2] for each in encoded])
         return problem_on(
             X,
             np.concatenate([each[1] for each in encoded]),
-            np.concatenate([each[2] for each in encoded]),
-            np.concatenate(margins) if margins else None,
+            mass / mass.sum(),
+            margin,
             loss=loss,
             cost=cost,
             penalty=penalty.resolve(population.d, 1 if K == 2 else K, deviation),
             alpha=alpha,
             fit_intercept=self.fit_intercept,
         )
+
+    def _sample_solution(self, first: Problem) -> Start:
+        control = Control(tol=SAMPLE_TOL, random_state=self.random_state)
+        solution = resolve(self.solver, first, control).solve(first, None, control)
+        return Start(solution.coef, solution.intercept)
 
     def _known_start(self, population: Population) -> Start | None:
         outputs = 1 if population.classes.size == 2 else population.classes.size
@@ -228,6 +236,6 @@ def _report(now: Round) -> None:
     shown = f"gap {gap:.2e}" if np.isfinite(gap) else "no bound yet"
     print(
         f"{time.strftime('%H:%M:%S')} objective {now.objective:.6g}, {shown}, "
-        f"{now.clusters} clusters, {now.seconds:.1f} s",
+        f"{now.size} on the driver, {now.seconds:.1f} s",
         flush=True,
     )

@@ -13,12 +13,11 @@ import scipy.sparse as sp
 
 from sparsvm._typing import Array, Floats
 from sparsvm.certificate.finalise import as_type, centred
-from sparsvm.data.design import make_design
-from sparsvm.losses import Loss
 from sparsvm.partitioned.aggregation import Report, Task, divide
 from sparsvm.partitioned.engine import Engine
+from sparsvm.partitioned.fitted import Fitted, Round
 from sparsvm.partitioned.survey import Population
-from sparsvm.penalties.terms import PenaltyTerms
+from sparsvm.problem.build import problem_on
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start, relative
 from sparsvm.solvers import resolve
@@ -31,45 +30,6 @@ SHARE_OF_GAP, SHARE_OF_TOL, LOOSEST = 0.1, 1.0 / 3.0, 1e-2
 # Where no cluster can be split, the solver is asked for more digits, so often.
 SHARPER, TIMES_SHARPER = 0.1, 3
 ROUNDS = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """One pass over all partitions.
-
-    Attributes
-    ----------
-    objective, bound : float
-        Objective at this point, over all the data; the best lower bound so far.
-    clusters : int
-        Clusters that the next problem on the driver will have.
-    seconds : float
-        Since the fit began.
-    """
-
-    objective: float
-    bound: float
-    clusters: int
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """The best point found, its certificate over all the data, and the passes that led there."""
-
-    coef: Floats
-    intercept: Floats
-    objective: float
-    dual_objective: float
-    gap: float
-    relative_gap: float
-    status: str
-    rounds: tuple[Round, ...]
-
-    @property
-    def converged(self) -> bool:
-        """Whether the gap met the tolerance."""
-        return self.status == "optimal"
 
 
 @dataclass(eq=False)
@@ -134,45 +94,17 @@ def _joined(parts: list[Floats | None]) -> Floats | None:
     return np.concatenate(known) if known else None
 
 
-def problem_on(
-    X: Any,
-    y: Array,
-    mass: Floats,
-    margin: Floats | None,
-    *,
-    loss: Loss,
-    cost: Floats,
-    penalty: PenaltyTerms,
-    alpha: float,
-    fit_intercept: bool,
-) -> Problem:
-    """Return the problem of weighted samples, or of clusters."""
-    return Problem(
-        design=make_design(X),
-        y=np.asarray(y, dtype=np.int32),
-        mass=mass / mass.sum(),
-        cost=cost,
-        n_classes=cost.shape[0],
-        alpha=alpha,
-        loss=loss,
-        penalty=penalty,
-        fit_intercept=fit_intercept,
-        margin_scale=margin,
-    )
-
-
 def fit_hinge(
     engine: Engine,
     parts: Sequence[Any],
     population: Population,
     first: Problem,
     control: Control,
-    *,
-    solver: Any = "auto",
-    start: Start | None = None,
+    start: Start,
     progress: Callable[[Round], None] | None = None,
+    solver: Any = "auto",
 ) -> Fitted:
-    """Minimise over all partitions, from the solution of the sample problem ``first``.
+    """Minimise over all partitions from ``start``, mostly the solution of the sample ``first``.
 
     Parameters
     ----------
@@ -183,20 +115,18 @@ def fit_hinge(
         On a sample of the rows; its loss, costs, penalty and alpha are those of the whole.
     control : Control
         ``tol`` is the relative gap to reach over all the data; ``max_iter`` limits the passes.
+    start : Start
+    progress : callable, optional
+        Given every :class:`~sparsvm.partitioned.fitted.Round`.
     solver : str or Solver
         For the problems on the driver.
-    start : Start, optional
-        A point to start from, instead of solving ``first``.
-    progress : callable, optional
-        Given every :class:`Round`.
     """
     began = time.perf_counter()
     options: dict[str, Any] = {
         name: getattr(first, name) for name in ("loss", "cost", "penalty", "alpha", "fit_intercept")
     }
     inner = replace(control, tol=LOOSEST, max_iter=None, verbose=False)
-    point: Start | Solution
-    point = resolve(solver, first, inner).solve(first, None, inner) if start is None else start
+    point: Start | Solution = start
     limit = control.max_iter or ROUNDS
     states: list[Any] = [None] * len(parts)
     store: _Store | None = None
@@ -244,7 +174,8 @@ def fit_hinge(
         distance = min(1.0, relative(gap, best[0]))
         tol = max(SHARE_OF_TOL * control.tol, min(LOOSEST, SHARE_OF_GAP * distance))
         inner = replace(inner, tol=tol * SHARPER**sharper)
-        problem = problem_on(store.X, store.y, store.mass, store.margin, **options)
+        mass = store.mass / store.mass.sum()
+        problem = problem_on(store.X, store.y, mass, store.margin, **options)
         known = store.dual if bound > -np.inf else None
         solved = resolve(solver, problem, inner).solve(
             problem, Start(point.coef, point.intercept, known), inner

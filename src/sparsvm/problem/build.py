@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Floats, Labels
+from sparsvm.data.design import make_design
 from sparsvm.data.training_set import TrainingSet
 from sparsvm.losses import Logistic, Loss
 from sparsvm.parameters import LARGEST
 from sparsvm.penalties import Penalty
+from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import DesignLike, Problem
 
 
@@ -22,7 +26,7 @@ def regularised_problem(
     cost = loss.cost_matrix(data.labels.size, data.labels)[
         np.ix_(data.label_numbers, data.label_numbers)
     ]
-    _require_margin(loss, cost, data.margin_scale)
+    require_margin(loss, cost, data.margin_scale)
     deviation = None
     if penalty.needs_column_std:
         deviation = column_std(data.design, mass)
@@ -40,6 +44,36 @@ def regularised_problem(
     )
 
 
+def problem_on(
+    X: Any,
+    y: Labels,
+    mass: Floats,
+    margin: Floats | None,
+    *,
+    loss: Loss,
+    cost: Floats,
+    penalty: PenaltyTerms,
+    alpha: float,
+    fit_intercept: bool,
+) -> Problem:
+    """Return the problem of samples that are already checked; ``mass`` need not sum to 1.
+
+    Part of the samples of a problem, with their masses in the whole, make its share of the loss.
+    """
+    return Problem(
+        design=make_design(X),
+        y=np.asarray(y, dtype=np.int32),
+        mass=mass,
+        cost=cost,
+        n_classes=cost.shape[0],
+        alpha=alpha,
+        loss=loss,
+        penalty=penalty,
+        fit_intercept=fit_intercept,
+        margin_scale=margin,
+    )
+
+
 def default_alpha(total: float, parameter: str = "alpha") -> float:
     """Return 1 / (sum of the weights), which ``parameter=None`` stands for."""
     if not 1.0 / LARGEST <= total <= LARGEST:
@@ -50,7 +84,7 @@ def default_alpha(total: float, parameter: str = "alpha") -> float:
     return 1.0 / total
 
 
-def _require_margin(loss: Loss, cost: Floats, margin_scale: Floats | None) -> None:
+def require_margin(loss: Loss, cost: Floats, margin_scale: Floats | None) -> None:
     """Refuse margins that leave nothing to learn or overflow, and sample margins without effect."""
     if margin_scale is not None and not loss.uses_margin:
         raise ValueError(

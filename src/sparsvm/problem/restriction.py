@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from sparsvm._typing import Features, Floats
 from sparsvm.data.design import make_design
+from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import Problem
 
 # Columns of a sparse design are gathered densely in blocks of at most this many values.
@@ -78,10 +79,14 @@ def group_strength(problem: Problem, dual: Floats) -> Floats:
     At an optimum it is at most 1, and 1 where the group's weights are not zero; infinite for a
     penalty that leaves no weight at zero.
     """
-    terms = problem.penalty
     V = problem.transposed(problem.signed_dual(dual)) / problem.alpha
     if problem.tilt is not None:
         V = V - problem.tilt
+    return slope_strength(problem.penalty, V)
+
+
+def slope_strength(terms: PenaltyTerms, V: Floats) -> Floats:
+    """Return :func:`group_strength` of a slope V that is already divided by alpha."""
     if not terms.is_norm:
         if terms.l1_ratio == 0.0:
             return np.full(terms.n_groups, np.inf)
