@@ -45,5 +45,5 @@ def ranking_path(
         start = Start(solution.coef, solution.intercept)
         shown = finalised(at, solution, dtype, tol)
         before = points[-1] if points else None
-        points.append(Kept.of(shown, dtype, before, time.perf_counter() - began))
+        points.append(Kept.of(shown, at, dtype, before, time.perf_counter() - began))
     return gathered(np.asarray(alphas, dtype=np.float64), points, labels)
