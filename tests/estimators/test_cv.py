@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
@@ -406,3 +407,13 @@ def test_default_folds_are_fewer_where_classes_are_small():
         model = SparseSVCCV(n_alphas=3).fit(X, y)
     assert model.n_splits_ == 4
     assert SparseSVCCV(n_alphas=3).fit(np.vstack([X, X]), np.r_[y, y]).n_splits_ == 5
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2"])
+def test_smooth_losses_are_cross_validated_along_native_paths(penalty):
+    X, y = load_iris(return_X_y=True)
+    model = SparseSVCCV("logistic", penalty, n_alphas=8, cv=3).fit(X, y)
+    whole = SparseSVC("logistic", penalty, alpha=model.alpha_, tol=1e-6).fit(X, y)
+    assert model.dual_gap_ <= 1e-3
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-3)
+    assert model.score(X, y) > 0.9

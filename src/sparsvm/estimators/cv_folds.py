@@ -19,6 +19,7 @@ from sparsvm.estimators.linear import column_scores, highest
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.svm_path import SVMPath, path_points
 from sparsvm.path.grid import grid_below
+from sparsvm.path.points import Kept
 from sparsvm.path.svm_path import NoPath
 from sparsvm.problem.solution import Solution
 
@@ -82,8 +83,9 @@ def whole_path(
     problem = model._convex_problem(data)
     proofs: list[Proof] = []
 
-    def seen(solution: Solution) -> None:
-        proofs.append(Proof.of(problem, solution))
+    def seen(point: Kept, solution: Solution | None) -> None:
+        known = Proof.of_native(point) if solution is None else Proof.of(problem, solution)
+        proofs.append(known)
         if tick is not None:
             tick()
 
@@ -124,7 +126,7 @@ def run_fold(
         score = scored(error.labels, nothing, np.zeros(1), np.ones(1))
         n_selected = np.zeros(grid.size, dtype=np.int64)
         return FoldResult(np.full(grid.size, score), n_selected, 0, np.zeros(grid.size))
-    seen = None if tick is None else lambda _: tick()
+    seen = None if tick is None else lambda *_: tick()
     path = path_points(model, data, model._convex_problem(data), grid, seen=seen)
     scores = np.empty(grid.size)
     prior = data.class_shares()

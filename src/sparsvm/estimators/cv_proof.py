@@ -15,8 +15,10 @@ from sparsvm.data.training_set import TrainingSet
 from sparsvm.estimators.fit_warnings import advise
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.losses import SmoothLoss
+from sparsvm.path.points import Kept
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import History, Solution, Start
+from sparsvm.solvers import BlockNewton
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,11 @@ class Proof:
             others[np.arange(problem.n), problem.y] = 0.0
             dual = sp.csr_matrix(others)
         return cls(dual, solution.n_iter, solution.seconds, solution.solver)
+
+    @classmethod
+    def of_native(cls, point: Kept) -> Proof:
+        """Keep the proof of a point of a native path, whose loss is smooth."""
+        return cls(None, 1, point.seconds, BlockNewton.name)
 
     def solution(self, problem: Problem, coef: Floats, intercept: Floats, tol: float) -> Solution:
         """Return the point as a certified solution."""

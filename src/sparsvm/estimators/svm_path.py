@@ -16,7 +16,7 @@ from sparsvm.certificate.finalise import tolerance
 from sparsvm.data.training_set import TrainingSet
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.losses import Loss
-from sparsvm.path.points import PathPoints
+from sparsvm.path.points import Kept, PathPoints
 from sparsvm.path.svm_path import first_steps, follow, read_problem
 from sparsvm.penalties import Penalty
 from sparsvm.problem.problem import Problem
@@ -280,7 +280,7 @@ def path_points(
     eps: float = 0.5,
     *,
     max_features: int | None = None,
-    seen: Callable[[Solution], None] | None = None,
+    seen: Callable[[Kept, Solution | None], None] | None = None,
 ) -> PathPoints:
     """Follow the path of a model; a grid of its own (``alphas=None``) ends where all is flat."""
     control = model._control(data.dtype)

@@ -129,7 +129,7 @@ def follow(
     *,
     to_the_end: bool = True,
     max_features: int | None = None,
-    seen: Callable[[Solution], None] | None = None,
+    seen: Callable[[Kept, Solution | None], None] | None = None,
 ) -> PathPoints:
     """Solve at every alpha of the decreasing grid and keep what the user is shown.
 
@@ -141,12 +141,12 @@ def follow(
     max_features : int, optional
         Stop before the first point that uses more features, which may leave none.
     seen : callable, optional
-        Called with every solution.
+        Called with every point and its solution; None where native code follows the path.
     """
     points: list[Kept] = []
     native = SmoothPath(steps) if SmoothPath.follows(steps, data.dtype) else None
     for alpha in grid:
-        point = native.point(alpha) if native is not None else None
+        point, solution = (native.point(alpha) if native is not None else None), None
         if point is None:
             began = time.perf_counter()
             problem = steps.at(alpha)
@@ -159,7 +159,7 @@ def follow(
             break
         points.append(point)
         if seen is not None:
-            seen(solution)
+            seen(point, solution)
         if to_the_end:
             continue
         if point.loss <= LEFT_OF_LOSS * points[0].loss:
