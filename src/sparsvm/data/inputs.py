@@ -16,9 +16,13 @@ from sparsvm._typing import Array, Features, Floats
 from sparsvm.numerics.sparse_format import checked_sparse
 from sparsvm.parameters import LARGEST
 
+# Weights of float32 data are float32: 1 / LARGEST_FLOAT32 leaves its digits to what is a millionth.
+LARGEST_FLOAT32 = 1e30
 # Indices of features are int32 in native code.
 MOST_FEATURES = 2**31 - 1
 
+# What comparisons of labels say; the last is what scikit-learn 1.6 makes of pandas' NA.
+_UNSORTABLE = ("not supported between", "NA is ambiguous", "'bool' object has no attribute 'any'")
 _READ: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
     "accept_large_sparse": True,
@@ -75,8 +79,8 @@ def read_samples_and_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]
     try:
         X, y = _validated(estimator, X, y=_plain_labels(y))
         check_classification_targets(y)
-    except TypeError as error:
-        if not any(sign in str(error) for sign in ("not supported between", "NA is ambiguous")):
+    except (TypeError, AttributeError) as error:
+        if not any(sign in str(error) for sign in _UNSORTABLE):
             raise
         raise ValueError(
             f"The labels in y cannot be sorted ({error}). Use labels of one type, and none that "
@@ -160,11 +164,17 @@ def _tidy(X: Any) -> Any:
 
 
 def _require_moderate(X: Any) -> None:
-    """Refuse values so large that what solvers compute from them may overflow."""
+    """Refuse values so large that what solvers compute from them may overflow or vanish."""
     values = X.data if sp.issparse(X) else X
-    if values.dtype == np.float32 or values.size == 0:
+    if values.size == 0:
         return
     largest = max(-float(values.min()), float(values.max()))
+    if values.dtype == np.float32 and largest > LARGEST_FLOAT32:
+        raise ValueError(
+            f"X has a value of size {largest:.3g}, but beyond {LARGEST_FLOAT32:g} weights may be "
+            "smaller than any float32. Scale the features, for example with "
+            "sklearn.preprocessing.StandardScaler, or pass float64."
+        )
     if largest > LARGEST:
         raise ValueError(
             f"X has a value of size {largest:.3g}, but beyond {LARGEST:g} its products may "

@@ -7,15 +7,31 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sparsvm._typing import Array
+from sparsvm.certificate.least_norm import without_minimum
+from sparsvm.losses import Hinge, Logistic, SquaredHinge
 from sparsvm.path.alpha_max import zero_bound
 from sparsvm.problem.problem import Problem
+from sparsvm.problem.recession import Recession
 from sparsvm.problem.solution import Solution
 from sparsvm.solvers.base import settled
 
 
-def advise(problem: Problem, solution: Solution, *, tol: float, stacklevel: int = 4) -> None:
-    """Warn about a fit that did not converge and about one in which every weight is zero."""
-    if not solution.converged:
+def advise(
+    problem: Problem,
+    solution: Solution,
+    *,
+    tol: float,
+    direction: Recession | None = None,
+    names: Array | None = None,
+    stacklevel: int = 4,
+) -> None:
+    """Warn about a fit that did not converge and about a model that is not what it seems."""
+    if direction is not None:
+        warnings.warn(_separated(problem, direction, names), UserWarning, stacklevel=stacklevel)
+    if without_minimum(problem, direction):
+        pass  # said above
+    elif not solution.converged:
         warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=stacklevel)
     elif solution.relative_gap > tol and not settled(problem, solution, tol):
         warnings.warn(_hidden(solution), ConvergenceWarning, stacklevel=stacklevel)
@@ -23,11 +39,45 @@ def advise(problem: Problem, solution: Solution, *, tol: float, stacklevel: int 
         warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=stacklevel)
 
 
+def tell_never_predicted(labels: Array) -> None:
+    """Warn about classes that the model predicts for none of the training samples."""
+    if labels.size == 0:
+        return
+    listed = ", ".join(repr(label) for label in labels[:5].tolist())
+    classes = f"Class {listed} is" if labels.size == 1 else f"Classes {listed} are"
+    more = f" and {labels.size - 5} more" if labels.size > 5 else ""
+    warnings.warn(
+        classes.replace(" are", f"{more} are") + " predicted for no training sample. Choose a "
+        "smaller alpha, class_weight='balanced' or another loss.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
 def remedy(status: str) -> str:
     """Say what to do about a fit that stopped with that status."""
     if status == "max_iter":
         return "Raise max_iter, raise tol, scale the features, or use another solver."
     return "Raise tol, scale the features, pass float64 data, or use another solver."
+
+
+def _separated(problem: Problem, direction: Recession, names: Array | None) -> str:
+    features = direction.features.tolist()
+    shown = [repr(str(names[j])) if names is not None else str(j) for j in features[:5]]
+    listed = ", ".join(shown) + (", …" if len(features) > 5 else "")
+    many = len(features) > 1
+    subject = f"features {listed} separate" if many else f"feature {listed} separates"
+    sizes = "the sizes of their weights say" if many else "the size of its weight says"
+    text = f"The unpenalised {subject} classes of the training data, so that {sizes} nothing: "
+    if without_minimum(problem, direction):
+        text += "the logistic loss tends to zero as weights grow, and no model is optimal. "
+    elif isinstance(problem.loss, Logistic):
+        text += "the logistic loss falls as weights grow, and tol decides where they end. "
+    else:
+        text += "larger ones would fit as well. "
+        if isinstance(problem.loss, (Hinge, SquaredHinge)):
+            text += "Of equally good ones the smallest are taken. "
+    return text + "Give a positive penalty weight, which may be small, or leave features out."
 
 
 def _not_converged(solution: Solution, tol: float) -> str:

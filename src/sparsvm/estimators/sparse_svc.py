@@ -12,11 +12,13 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import _fit_context
 
-from sparsvm._typing import Array
+from sparsvm._typing import Array, Bools
 from sparsvm.certificate.finalise import finalised, tolerance
+from sparsvm.certificate.least_norm import far_along, least_norm, without_minimum
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
-from sparsvm.estimators.fit_warnings import advise
+from sparsvm.estimators.fit_warnings import advise, tell_never_predicted
+from sparsvm.estimators.linear import highest
 from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Logistic, Loss, as_loss
@@ -25,6 +27,7 @@ from sparsvm.path.svm_path import require_convex
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
+from sparsvm.problem.recession import Recession, recession
 from sparsvm.problem.solution import Solution, Start
 from sparsvm.solvers import as_solver, blas_threads, resolve
 
@@ -237,9 +240,14 @@ class SparseSVC(RowDual, PenalisedClassifier):
             data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
                 problem = self._problem(data, loss, penalty)
-                solution = self._solve(problem, data, self._start(problem, data))
-            self._store(problem, data, solution)
-        advise(problem, solution, tol=tolerance(self.tol, data.dtype))
+                direction = recession(problem)
+                start = self._start(problem, data)
+                solution = self._solve(problem, data, start, direction)
+            predicted = self._store(problem, data, solution)
+        tol = tolerance(self.tol, data.dtype)
+        advise(problem, solution, tol=tol, direction=direction, names=data.feature_names)
+        if self.selected_features_.size:
+            tell_never_predicted(self.classes_[~predicted])
         return self
 
     @_Probabilities
@@ -293,25 +301,38 @@ class SparseSVC(RowDual, PenalisedClassifier):
         require_convex(problem)
         return problem
 
-    def _solve(self, problem: Problem, data: TrainingSet, start: Start | None) -> Solution:
+    def _solve(
+        self,
+        problem: Problem,
+        data: TrainingSet,
+        start: Start | None,
+        direction: Recession | None = None,
+    ) -> Solution:
         """Solve the problem and certify what the user will see: centred, in the data's type."""
         control = self._control(data.dtype)
         solver = resolve(self.solver, problem, control)
-        solution = solver.solve(problem, start, control)
         tol = tolerance(self.tol, data.dtype)
+        if direction is not None and without_minimum(problem, direction):
+            solution = far_along(problem, direction, tol)
+        else:
+            solution = solver.solve(problem, start, control)
+            solution = least_norm(problem, solution, direction, control.tol)
         return finalised(problem, solution, data.dtype, tol, overwrite_dual=True)
 
-    def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
+    def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> Bools:
+        """Set the attributes; returns which classes are predicted for training samples."""
         self._store_solution(data, solution)
         self._row_shares = data.row_shares()
         self.alpha_ = problem.alpha
-        self._store_support(problem, data, solution)
+        return self._store_support(problem, data, solution)
 
-    def _store_support(self, problem: Problem, data: TrainingSet, solution: Solution) -> None:
+    def _store_support(self, problem: Problem, data: TrainingSet, solution: Solution) -> Bools:
         on_slope = np.empty(problem.n, dtype=bool)
+        predicted = np.zeros(data.classes.size, dtype=bool)
         for block, scores in problem.score_blocks(solution.coef, solution.intercept):
             margins = problem.margins(block)
             on_slope[block] = problem.loss.on_slope(scores, problem.y[block], margins)
+            predicted[highest(scores, self.class_prior_)] = True
         # Rows without weight are sample -1 and support nothing.
         rows = np.append(on_slope, False)[data.sample_of_row]
         self.support_ = np.flatnonzero(rows)
@@ -320,3 +341,4 @@ class SparseSVC(RowDual, PenalisedClassifier):
         n_rows = int(np.count_nonzero(data.sample_of_row >= 0))
         used = self.selected_features_.size * self.support_.size
         self.parameter_fraction_ = used / (problem.d * n_rows)
+        return predicted

@@ -38,10 +38,10 @@ def checked_sparse(matrix: Any, name: str, advice: str) -> Any:
     >>> import scipy.sparse as sp
     >>> matrix = sp.csr_array([[0.0, 2.0]])
     >>> matrix.indices[0] = 7
-    >>> checked_sparse(matrix, "X", "Build it again.")
+    >>> checked_sparse(matrix, "X", "Build it again.")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: X is not a valid CSR matrix (indices must be < 2). Build it again.
+    ValueError: X is not a valid CSR matrix (... must be < 2). Build it again.
     """
     kind = str(matrix.format)
     try:
