@@ -58,3 +58,24 @@ def test_ctrl_c_leaves_with_130_and_no_file(process, tmp_path):
     assert (command.returncode, out) == (130, b"")
     assert b"Traceback" not in err
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
+def test_a_terminal_shows_how_far_the_work_has_come(process, flowers):
+    reader, terminal = os.openpty()
+    command = process(
+        *("cv", flowers, "--target", "kind", "--n-alphas", "5"),
+        **dict.fromkeys(("stdin", "stdout", "stderr"), terminal),
+    )
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            part = os.read(reader, 4096)
+        except OSError:  # how Linux tells that the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    assert command.wait(60) == 0
+    assert b"cross-validation" in shown and b"setosa" in shown

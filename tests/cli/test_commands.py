@@ -2,9 +2,12 @@
 
 import csv
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from sparsvm import SparseSVC, SparseSVCCV, StabilitySelection
 from sparsvm.io import load_model
@@ -212,6 +215,19 @@ def test_an_interrupted_file_leaves_the_old_one(tmp_path):
     with replacing(str(path)) as temporary:
         temporary.write_text("new")
     assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"] and path.read_text() == "new"
+
+
+def test_the_page_of_the_command_line_has_every_command_and_option_it_names():
+    from sparsvm.cli.commands import app
+
+    text = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| .*", text, flags=re.MULTILINE))
+    commands = {command.callback.__name__ for command in app.registered_commands}
+    named = {name for row in listed for name in re.findall(r"`sparsvm (\w+)", row)}
+    assert named == {*commands, "data"}
+    help_pages = "".join(CliRunner().invoke(app, [name, "--help"]).output for name in commands)
+    for option in set(re.findall(r"--[a-z][a-z0-9-]+", text)) - {"--help"}:
+        assert option in help_pages, option
 
 
 def test_the_experiments_are_found_in_a_clone_only(run, monkeypatch):

@@ -58,7 +58,7 @@ def fit(
 
     with warnings_told() as short:
         model = SparseSVC(alpha=alpha, **choice.common(train))
-        seconds = _fitted(model, train, "fitting", quiet)
+        seconds = _fitted(model, train, "fitting", quiet or as_json)
         return _finish(model, train, held, seconds, output, report, as_json, short)
 
 
@@ -122,7 +122,7 @@ def cv(
     options = {"n_alphas": n_alphas, "eps": eps, "max_features": max_features}
     with warnings_told() as short:
         model = _cross_validated(train, choice, cv=folds, rule=rule, n_jobs=jobs, **options)
-        model.set_params(verbose=show_progress(quiet))
+        model.set_params(verbose=show_progress(quiet or as_json))
         seconds = _fitted(model, train, None, quiet)
         stable = _stable(train, choice, max_features, seed, quiet) if stability else None
         return _finish(model, train, held, seconds, output, report, as_json, short, stable)

@@ -50,8 +50,9 @@ def _lines(subject: Subject, coefs: list[Any]) -> tuple[Floats, list[str], Ints]
     """Return the sizes of the weights of the strongest features at every alpha."""
     coefs = [checked_sparse(coef, "path.coefs", "Follow the path again.") for coef in coefs]
     features = np.unique(np.concatenate([coef.indices for coef in coefs])).astype(np.intp)
-    dense = np.array([coef[:, features].toarray() for coef in coefs], dtype=np.float64)
-    sizes = np.sqrt(np.sum(subject.sizes_of(dense, features) ** 2, axis=1))
+    # Column by column, not as dense matrices: a path of 20 classes may use 50000 features.
+    norms = [np.sqrt(np.bincount(c.indices, c.data**2, c.shape[1])[features]) for c in coefs]
+    sizes = subject.sizes_of(np.array(norms, dtype=np.float64), features)
     order = np.argsort(-sizes.max(axis=0, initial=0.0), kind="stable")[:MOST_LINES]
     kept = features[order]
     return sizes[:, order], [subject.names[j] for j in kept], kept
