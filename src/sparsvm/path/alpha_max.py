@@ -236,6 +236,9 @@ class _Bracket:
         ratio = (self.zero.value - lost) / penalty if penalty > 0.0 else 0.0
         self.lower = max(self.lower, ratio)
         share = float(np.clip(solution.relative_gap, *_MIX))
+        if share <= _FIRST_GAP:
+            # Where columns differ by six orders of magnitude, even 1e-9 of another point counts.
+            self.lower_from(solution.dual)
         self.lower_from((1.0 - share) * solution.dual + share * self.zero.dual)
         return ratio
 
