@@ -9,6 +9,7 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
+from sparsvm.problem.latent import with_sums
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution
 
@@ -70,6 +71,10 @@ def finalised(
         Whether the array of the solution's dual may be used, the solution being of no more use.
     """
     coef = as_type(solution.coef, dtype)
+    if problem.columns is not None and coef is not solution.coef:
+        # What the user sees are the sums of parts: they are to be of that type.
+        sums = as_type(problem.folded(solution.coef), dtype)
+        coef = with_sums(solution.coef, problem.columns, sums)
     intercept = as_type(centred(problem, solution.intercept), dtype)
     unchanged = coef is solution.coef or np.array_equal(coef, solution.coef)
     if unchanged and intercept is solution.intercept:

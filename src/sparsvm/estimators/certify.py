@@ -155,6 +155,12 @@ def certify(
     strength = default_alpha(data.total) if alpha is None else float(alpha)
     with blas_threads(1):
         problem = regularised_problem(data, loss, penalty, strength, fit_intercept)
+        if problem.columns is not None:
+            raise ValueError(
+                "certify does not take groups that overlap: the penalty of given coefficients "
+                "would be an optimisation problem by itself. Fit a SparseSVC, whose dual_gap_ "
+                "holds for such groups too."
+            )
         W = _read_coef(coef, problem)
         b = _read_intercept(intercept, problem, W)
         objective = problem.objective(W, b)

@@ -202,7 +202,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
                 alpha = default_alpha(data.total, "eta") if self.eta is None else 1.0
                 problem = regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
                 solution = self._solve(problem, data)
-            self._store(data, solution)
+            self._store(problem, data, solution)
         _advise(solution, tol=tolerance(self.tol, data.dtype))
         return self
 
@@ -255,8 +255,8 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         )
         return replace(certified, alpha=solution.alpha)
 
-    def _store(self, data: TrainingSet, solution: ConstrainedSolution) -> None:
-        self._store_solution(data, solution)
+    def _store(self, problem: Problem, data: TrainingSet, solution: ConstrainedSolution) -> None:
+        self._store_solution(problem, data, solution)
         self._row_shares = data.row_shares()
         self.eta_ = float(solution.eta)
         self.alpha_ = float(solution.alpha)

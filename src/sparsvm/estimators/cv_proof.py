@@ -83,7 +83,8 @@ def fit_as(model: SparseSVC, near: SparseSVC, proof: Proof, data: TrainingSet) -
     """
     tol = tolerance(model.tol, data.dtype)
     problem = model._resolved_problem(data)
-    coef, intercept = near.coef_.astype(np.float64), near.intercept_.astype(np.float64)
+    coef = problem.unfolded(near.coef_.astype(np.float64))
+    intercept = near.intercept_.astype(np.float64)
     solution = proof.solution(problem, coef, intercept, tol)
     if not solution.converged:
         solved = model._solve(problem, data, Start(coef, intercept))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparsvm.certificate.finalise import inner_tolerance
 from sparsvm.data.training_set import TrainingSet, read_training_set
@@ -58,6 +60,8 @@ class PenalisedClassifier(SparseLinearClassifier):
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
         coef = dense_coefficients(self.coef_)
+        if coef.shape[1] == data.design.d:
+            coef = problem.unfolded(coef)
         intercept = np.asarray(self.intercept_, dtype=np.float64)
         if (
             not np.array_equal(self.classes_, data.classes)
@@ -76,7 +80,11 @@ class PenalisedClassifier(SparseLinearClassifier):
         )
         return start.with_masses(problem.mass)
 
-    def _store_solution(self, data: TrainingSet, solution: Any) -> None:
+    def _store_solution(self, problem: Problem, data: TrainingSet, solution: Any) -> None:
+        self.__dict__.pop("latent_coef_", None)
+        if problem.columns is not None:
+            self.latent_coef_ = sp.csr_matrix(solution.coef)
+            solution = replace(solution, coef=problem.folded(solution.coef))
         self.classes_ = data.classes
         self.class_prior_ = data.class_shares()
         # Shared: of many features and classes a second matrix takes as much as half of the data.

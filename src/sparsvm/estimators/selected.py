@@ -27,6 +27,7 @@ class SelectedFeatures(BaseEstimator):
     coef_: Any
     classes_: Array
     n_features_in_: int
+    latent_coef_: Any
 
     @property
     def selected_features_(self) -> Ints:
@@ -103,6 +104,14 @@ class SelectedFeatures(BaseEstimator):
         labels = None
         if isinstance(penalty, Penalty):
             labels = penalty.group_labels(self.n_features_in_, names)
+            latent = penalty.latent(self.n_features_in_, names)
+            if latent is not None:
+                if "latent_coef_" not in vars(self):
+                    raise AttributeError(
+                        "The groups overlap, and this model does not know its parts by groups. "
+                        "Fit a SparseSVC at its alpha."
+                    )
+                return self.latent_coef_, latent[0].astype(np.intp), labels or []
         if labels is None:
             labels = list(range(self.n_features_in_)) if names is None else list(names)
         return coef, np.arange(self.n_features_in_), labels

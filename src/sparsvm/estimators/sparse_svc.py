@@ -321,7 +321,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
 
     def _store(self, problem: Problem, data: TrainingSet, solution: Solution) -> Bools:
         """Set the attributes; returns which classes are predicted for training samples."""
-        self._store_solution(data, solution)
+        self._store_solution(problem, data, solution)
         self._row_shares = data.row_shares()
         self.alpha_ = problem.alpha
         return self._store_support(problem, data, solution)
@@ -340,5 +340,5 @@ class SparseSVC(RowDual, PenalisedClassifier):
         self.n_support_ = np.bincount(data.y[samples], minlength=data.classes.size)
         n_rows = int(np.count_nonzero(data.sample_of_row >= 0))
         used = self.selected_features_.size * self.support_.size
-        self.parameter_fraction_ = used / (problem.d * n_rows)
+        self.parameter_fraction_ = used / (data.design.d * n_rows)
         return predicted

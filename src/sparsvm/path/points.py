@@ -97,7 +97,7 @@ class Kept:
         if before is not None and before.dense is solution.coef:
             coef, n_selected = before.coef, before.n_selected
         else:
-            coef = sparse_rows(solution.coef, dtype)
+            coef = sparse_rows(problem.folded(solution.coef), dtype)
             n_selected = np.unique(coef.indices).size
         return cls(
             solution.coef,

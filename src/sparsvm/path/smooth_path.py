@@ -66,6 +66,7 @@ class SmoothPath:
             and steps.control.max_iter is None
             and problem.tilt is None
             and problem.offset == 0.0
+            and problem.columns is None
             and problem.penalty.built_in
             and problem.penalty.convex
             and dtype != np.float32

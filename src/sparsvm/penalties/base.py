@@ -8,23 +8,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sparsvm._typing import Features as ColumnNumbers
 from sparsvm._typing import Floats
 from sparsvm.parameters import LARGEST, Parameterised, number
 from sparsvm.penalties.custom import CustomNorm, CustomTerms
-from sparsvm.penalties.layout import feature_weights, group_numbers, is_scaled
-from sparsvm.penalties.names import Features, Names, aligned_groups, aligned_weights
+from sparsvm.penalties.layout import feature_weights, group_numbers, is_scaled, spread_weights
+from sparsvm.penalties.names import Features, Names, aligned_groups, aligned_weights, holds_lists
 from sparsvm.penalties.terms import L1Terms, PenaltyTerms
 
 _COMMON = """
-    weights : None, array of length d or n_groups, dict, "scale", or tuple, default=None
+    weights : None, array of length d or n_groups, dict, "scale", "sqrt_size" or tuple, default=None
         Factors that multiply the coefficients inside the penalty, one per feature (or one per
         group where there are fewer groups than features; groups count in sorted order of their
         labels). 0 leaves a feature unpenalised; others lie between 1e-50 and 1e50. "scale" takes
         the standard deviation of each column, which is the same as standardising the columns; a
         constant column, whose standard deviation is 0, gets the factor 1 so that it is not left
-        unpenalised. ``{"age": 0}`` gives factors by feature name or position (or by label of
-        ``groups``), others being 1; a pandas series with labels is aligned with them.
-        ``("scale", {"age": 0})`` multiplies the standard deviations by such factors.
+        unpenalised. "sqrt_size" takes the square root of the number of features in each group, so
+        that large groups are not favoured. ``{"age": 0}`` gives factors by feature name or
+        position (or by label of ``groups``), others being 1; a pandas series with labels is
+        aligned with them.
+        ``("scale", {"age": 0})`` multiplies the standard deviations by such factors,
+        ``("scale", "sqrt_size")`` by the roots.
 """
 _GROUPED = """
     groups : None, int, one label per feature, dict, or list of lists, default=None
@@ -32,7 +36,9 @@ _GROUPED = """
         shorter), or arbitrary labels; ``{"age": "person", "sex": "person"}`` gives them by feature
         name or position, and so does a pandas series with labels. ``[["age", "sex"], ["height"]]``
         lists the members of each group. A feature that a dict or such a list leaves out is a group
-        by itself.
+        by itself. Groups of such a list may share features: then the coefficients are sums of
+        parts, one for each group, and the penalty is the least that parts with these sums have
+        (the latent group penalty of Jacob, Obozinski and Vert), so that whole groups are selected.
     per_class : bool, default=False
         Whether every class has its own copy of each group; otherwise a group spans all classes.
 """
@@ -76,7 +82,22 @@ class Penalty(Parameterised):
         return self
 
     def group_labels(self, d: int, feature_names: Names) -> list[Any] | None:
-        """Return the label of the group of each feature; None where there are no groups."""
+        """Return the label of the group of each feature; None where there are no groups.
+
+        Where groups overlap, those of the columns of :meth:`latent`.
+        """
+        return None
+
+    def latent(self, d: int, feature_names: Names) -> tuple[ColumnNumbers, Penalty] | None:
+        """Return groups that overlap as disjoint groups of copies; None where none overlap.
+
+        Returns
+        -------
+        columns : int32 array
+            The feature of which each column is a copy: one for every group it belongs to.
+        penalty : Penalty
+            The penalty of these columns.
+        """
         return None
 
     def resolve(
@@ -127,7 +148,7 @@ class BuiltInPenalty(Penalty):
     @property
     def needs_column_std(self) -> bool:
         """Whether :meth:`resolve` needs the standard deviations of the columns."""
-        return isinstance(self.weights, str) or is_scaled(self.weights)
+        return is_scaled(self.weights)
 
     def aligned(self, d: int, feature_names: Names) -> BuiltInPenalty:
         """Return it with all that was given by the names of features in the order of columns."""
@@ -147,10 +168,28 @@ class BuiltInPenalty(Penalty):
         if self.groups is None:
             return None
         groups = aligned_groups(self.groups, Features(d, feature_names))
+        if holds_lists(groups):
+            return [number for number, members in enumerate(groups) for _ in members]
         found, _ = group_numbers(groups, d)
         if isinstance(groups, numbers.Integral):
             return list(found.tolist())
         return groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+
+    def latent(self, d: int, feature_names: Names) -> tuple[ColumnNumbers, Penalty] | None:
+        """Return groups that overlap as disjoint groups of copies; None where none overlap."""
+        given = self.aligned(d, feature_names)
+        if not holds_lists(given.groups):
+            return None
+        if not self.convex:
+            raise ValueError(
+                f"{type(self).__name__} takes no groups that overlap; use GroupL2, GroupLinf or "
+                "SparseGroup."
+            )
+        columns = np.concatenate(given.groups).astype(np.int32)
+        made = copy.copy(given)
+        made.weights = spread_weights(given.weights, columns, d, len(given.groups))
+        made.groups = np.repeat(np.arange(len(given.groups)), [len(g) for g in given.groups])
+        return columns, made
 
     def resolve(
         self,
@@ -167,6 +206,11 @@ class BuiltInPenalty(Penalty):
         :meth:`Penalty.resolve`.
         """
         given = self.aligned(d, feature_names)
+        if holds_lists(given.groups):
+            raise ValueError(
+                "groups overlap, which SparseSVC, SparseSVCCV, ConstrainedSparseSVC and svm_path "
+                "take. Here give every feature one group."
+            )
         groups, n_groups = group_numbers(given.groups, d)
         if not isinstance(self.per_class, bool | np.bool_ | numbers.Integral):
             raise ValueError(f"per_class must be True or False; got {self.per_class!r}.")

@@ -54,14 +54,16 @@ def _is_label(label: Any) -> bool:
         return False
 
 
+def is_product(weights: Any) -> bool:
+    """Whether weights multiply named ones: ("scale", weights), ("sqrt_size", weights)."""
+    return isinstance(weights, tuple) and len(weights) == 2 and isinstance(weights[0], str)
+
+
 def is_scaled(weights: Any) -> bool:
-    """Whether weights multiply the standard deviations of the columns: ("scale", weights)."""
-    return (
-        isinstance(weights, tuple)
-        and len(weights) == 2
-        and isinstance(weights[0], str)
-        and not isinstance(weights[1], str)
-    )
+    """Whether weights are, or multiply, the standard deviations of the columns."""
+    if is_product(weights):
+        return is_scaled(weights[0]) or is_scaled(weights[1])
+    return isinstance(weights, str) and weights == "scale"
 
 
 def feature_weights(
@@ -71,15 +73,18 @@ def feature_weights(
     d = groups.size
     if weights is None:
         return np.ones(d)
-    if is_scaled(weights):
-        factors = feature_weights(weights[1], groups, n_groups, None)
+    if is_product(weights):
+        factors = feature_weights(weights[1], groups, n_groups, column_std)
         omega = factors * feature_weights(weights[0], groups, n_groups, column_std)
         _require_moderate(omega)
         return omega
     if isinstance(weights, str):
+        if weights == "sqrt_size":
+            return np.sqrt(np.bincount(groups, minlength=n_groups))[groups]
         if weights != "scale":
             raise ValueError(
-                f"weights must be None, an array of numbers or 'scale'; got {weights!r}."
+                "weights must be None, an array of numbers, 'scale' or 'sqrt_size'; got "
+                f"{weights!r}."
             )
         if column_std is None or np.shape(column_std) != (d,):
             raise ValueError(
@@ -93,7 +98,9 @@ def feature_weights(
     except (TypeError, ValueError, OverflowError):
         omega = np.array(None)
     if omega.dtype != np.float64:
-        raise ValueError(f"weights must be None, an array of numbers or 'scale'; got {weights!r}.")
+        raise ValueError(
+            f"weights must be None, an array of numbers, 'scale' or 'sqrt_size'; got {weights!r}."
+        )
     if omega.ndim != 1 or omega.size not in (d, n_groups):
         raise ValueError(
             f"weights has shape {omega.shape} but there are {d} features in {n_groups} groups; "
@@ -107,6 +114,21 @@ def feature_weights(
         )
     _require_moderate(omega)
     return omega if omega.size == d else omega[groups]
+
+
+def spread_weights(weights: Any, columns: Features, d: int, n_groups: int) -> Any:
+    """Return the weights of copies of features; those of groups, and named ones, stay."""
+    if is_product(weights):
+        return weights[0], spread_weights(weights[1], columns, d, n_groups)
+    if weights is None or isinstance(weights, str):
+        return weights
+    given = np.asarray(weights)
+    if given.shape not in ((d,), (n_groups,)):
+        raise ValueError(
+            f"weights has shape {given.shape} but there are {d} features in {n_groups} groups; "
+            "give one weight per feature or one per group."
+        )
+    return given[columns] if given.shape == (d,) else given
 
 
 def _require_moderate(omega: Floats) -> None:

@@ -62,13 +62,36 @@ def aligned_groups(groups: Any, features: Features) -> Any:
     if (keys := labels_of(groups)) is not None:
         found = dict(_by_position(keys, list(groups), features, "groups"))
         return [found[j] for j in range(features.d)]
-    if _holds_lists(groups):
+    if holds_lists(groups):
+        overlapping = _overlapping(groups, features)
+        if overlapping is not None:
+            return overlapping
         pairs = [(key, number) for number, members in enumerate(groups) for key in members]
         labels = _labels_of(pairs, features)
         # Numbers throughout, so that the groups count in the order in which they were given.
         order = {number: number for number in range(len(groups))}
         return [order.setdefault(label, len(order)) for label in labels]
     return groups
+
+
+def _overlapping(groups: Any, features: Features) -> list[list[int]] | None:
+    """Return groups that share features by their positions; None where none is shared.
+
+    A feature that is in no group is one by itself.
+    """
+    found = []
+    for members in groups:
+        positions = [features.position(key, "groups") for key in members]
+        if len(set(positions)) < len(positions):
+            twice = next(
+                key for key, j in zip(members, positions, strict=True) if positions.count(j) > 1
+            )
+            raise ValueError(f"A group of groups names the feature {twice!r} more than once.")
+        found.append(positions)
+    listed = [j for positions in found for j in positions]
+    if len(set(listed)) == len(listed):
+        return None
+    return found + [[j] for j in sorted(set(range(features.d)) - set(listed))]
 
 
 def aligned_weights(weights: Any, groups: Any, features: Features) -> Any:
@@ -159,7 +182,7 @@ def _group_labels(keys: list[Any], groups: Any, features: Features) -> list[Any]
     return labels
 
 
-def _holds_lists(groups: Any) -> bool:
+def holds_lists(groups: Any) -> bool:
     """Whether groups are given by their members; tuples are labels, like anything hashable."""
     return (
         isinstance(groups, (list, tuple))

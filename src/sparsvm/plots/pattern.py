@@ -72,7 +72,8 @@ class SparsityPatternDisplay:
             penalty = as_penalty(
                 getattr(estimator, "best_params_", {}).get("penalty", estimator.penalty)
             )
-            if getattr(penalty, "groups", None) is not None:
+            overlapping = hasattr(estimator, "latent_coef_")
+            if getattr(penalty, "groups", None) is not None and not overlapping:
                 n_outputs = 1 if len(estimator.classes_) == 2 else len(estimator.classes_)
                 names = getattr(estimator, "feature_names_in_", None)
                 spelt_out = penalty.resolve(n_features, n_outputs, np.ones(n_features), names)

@@ -14,6 +14,7 @@ from sparsvm.parameters import LARGEST
 from sparsvm.penalties import Penalty
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import DesignLike, Problem
+from sparsvm.problem.restriction import columns_of
 
 
 def regularised_problem(
@@ -27,11 +28,16 @@ def regularised_problem(
         np.ix_(data.label_numbers, data.label_numbers)
     ]
     require_margin(loss, cost, data.margin_scale)
+    design, names, columns = data.design, data.feature_names, None
+    latent = penalty.latent(design.d, names)
+    if latent is not None:
+        columns, penalty = latent
+        design, names = make_design(columns_of(design, columns)), None
     deviation = None
     if penalty.needs_column_std:
-        deviation = column_std(data.design, mass)
+        deviation = column_std(design, mass)
     return Problem(
-        design=data.design,
+        design=design,
         y=data.y,
         mass=mass,
         cost=cost,
@@ -39,8 +45,9 @@ def regularised_problem(
         n_classes=n_classes,
         alpha=alpha,
         loss=loss,
-        penalty=penalty.resolve(data.design.d, n_outputs, deviation, data.feature_names),
+        penalty=penalty.resolve(design.d, n_outputs, deviation, names),
         fit_intercept=fit_intercept,
+        columns=columns,
     )
 
 

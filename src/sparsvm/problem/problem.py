@@ -18,6 +18,7 @@ from sparsvm.losses import Loss, SmoothLoss
 from sparsvm.numerics.columns import Columns, columns_in_use, few
 from sparsvm.numerics.rows import row_blocks, row_max, row_sum
 from sparsvm.penalties.terms import PenaltyTerms
+from sparsvm.problem.latent import folded, unfolded
 
 
 class DesignLike(Protocol):
@@ -92,6 +93,9 @@ class Problem:
     offset : float
         A constant added to the objective and to its lower bound, so that tolerances relative to
         the objective mean what they mean for the problem this one was derived from.
+    columns : None or int32 array of shape (d,)
+        Where groups overlap, the user's feature of which each column is a copy
+        (:mod:`sparsvm.problem.latent`).
 
     Notes
     -----
@@ -111,6 +115,7 @@ class Problem:
     tilt: Floats | None = None
     margin_matrix: Floats | None = None
     offset: float = 0.0
+    columns: Features | None = None
 
     def __post_init__(self) -> None:
         K, n = self.n_classes, self.y.size
@@ -333,6 +338,14 @@ class Problem:
         if not isinstance(self.loss, SmoothLoss):
             raise ValueError(f"The loss {self.loss.name!r} has no derivative to make a dual from.")
         return self.mass[:, None] * self.loss.dual_entries(scores, self.y, self.margins())
+
+    def folded(self, coef: Floats) -> Floats:
+        """Return coefficients of the user's features: where groups overlap, sums of parts."""
+        return coef if self.columns is None else folded(coef, self.columns)
+
+    def unfolded(self, coef: Floats) -> Floats:
+        """Return coefficients of this problem from those of the user's features."""
+        return coef if self.columns is None else unfolded(coef, self.columns)
 
     def with_alpha(self, alpha: float) -> Problem:
         """Return the problem at another strength, without checking it again.

@@ -42,6 +42,7 @@ class Restriction:
             whole,
             design=make_design(columns_of(whole.design, features)),
             penalty=whole.penalty.restricted_to(features),
+            columns=None,
             tilt=None if whole.tilt is None else whole.tilt[:, features],
         )
         return cls(whole, part, features)
