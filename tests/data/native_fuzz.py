@@ -217,13 +217,9 @@ class Round:
         self.writable.append(some)
         return self.hostile.array(some), some.size
 
-    def samples(self):
-        some = self.hostile.rng.integers(self.n, size=self.hostile.rng.integers(0, 9))
-        return self.hostile.array(some), some.size
-
     def design_calls(self, X):
         h = self.hostile
-        (features, m), (samples, s) = self.features(), self.samples()
+        features, m = self.features()
         first = int(h.rng.integers(0, self.n + 1))
         return {
             "scores": lambda: X.scores(self.matrix(self.d)),
@@ -231,13 +227,11 @@ class Round:
             "scores_range": lambda: X.scores_range(
                 h.count(first), h.count(self.n), features, self.matrix(m)
             ),
-            "scores_samples": lambda: X.scores_samples(samples, self.matrix(self.d)),
             "transposed": lambda: X.transposed(self.matrix(self.n)),
             "transposed_subset": lambda: X.transposed_subset(features, self.matrix(self.n)),
             "transposed_range": lambda: X.transposed_range(
                 h.count(0), h.count(self.d), self.matrix(self.n)
             ),
-            "transposed_samples": lambda: X.transposed_samples(samples, self.matrix(s)),
             "gather_columns": lambda: X.gather_columns(features),
             "column_stats": lambda: X.column_stats(h.maybe(self.vector(self.n))),
             "column_norms": X.column_norms,

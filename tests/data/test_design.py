@@ -84,13 +84,6 @@ def check_against_numpy(design, B, seed=2):
             np.testing.assert_allclose(part, expected, **close)
         # A companion may exist by now; it must not change a bit.
         np.testing.assert_array_equal(design.scores_subset(features, Wm), before)
-
-        samples = rng.integers(0, n, size=7 if n else 0)
-        Ys = rng.normal(size=(len(samples), K))
-        np.testing.assert_allclose(design.scores_samples(samples, W), B[samples] @ W, **close)
-        np.testing.assert_allclose(
-            design.transposed_samples(samples, Ys), B[samples].T @ Ys, **close
-        )
     w = rng.random(d)
     np.testing.assert_allclose(design.abs_scores(w), np.abs(B) @ w, **close)
     had = (B != 0.0) | (not design.is_sparse)
@@ -218,18 +211,15 @@ def test_results_do_not_depend_on_the_users_row_order_to_the_last_bit(storage, s
     plain = make_design(STORAGES[storage](A))
     shuffled = make_design(STORAGES[storage](A[shuffle]), np.argsort(shuffle))
     features = rng.permutation(d)[:10].astype(np.int32)
-    samples = rng.integers(0, n, size=50)
     mass = rng.random(n)
     for K in (1, 2, 5):
         W, Y = rng.normal(size=(d, K)), rng.normal(size=(n, K))
-        Ys, Wm = Y[:50].copy() if n >= 50 else rng.normal(size=(50, K)), W[: len(features)]
+        Wm = W[: len(features)]
         for method, arguments in {
             "scores": (W,),
             "transposed": (Y,),
             "scores_subset": (features, Wm),
             "transposed_subset": (features, Y),
-            "scores_samples": (samples, W),
-            "transposed_samples": (samples, Ys),
             "gather_columns": (features,),
             "abs_scores": (np.abs(W[:, 0]),),
             "column_stats": (mass,),
@@ -391,10 +381,9 @@ def test_nan_in_a_feature_without_weight_does_not_matter(storage):
 @pytest.mark.parametrize("storage", ALL)
 def test_wrong_sizes_are_errors_that_name_both(storage):
     design = make_design(STORAGES[storage](random_matrix(7, 5)))
-    two, three = np.array([0, 1], dtype=np.int32), np.array([0, 1, 2])
+    two = np.array([0, 1], dtype=np.int32)
     for call in (
         lambda: design.scores(np.ones((6, 2))),
-        lambda: design.scores_samples(three, np.ones((6, 2))),
         lambda: design.abs_scores(np.ones(6)),
         lambda: design.largest_weights(np.ones(6)),
     ):
@@ -410,8 +399,6 @@ def test_wrong_sizes_are_errors_that_name_both(storage):
             call()
     with pytest.raises(ValueError, match=r"length 6 .*listed features is 2"):
         design.scores_subset(two, np.ones((6, 2)))
-    with pytest.raises(ValueError, match=r"length 6 .*listed samples is 3"):
-        design.transposed_samples(three, np.ones((6, 2)))
 
 
 @pytest.mark.parametrize("bad", [-1, 5])
@@ -424,8 +411,6 @@ def test_indices_out_of_range_are_errors_that_name_them(storage, bad):
         lambda: design.gather_columns(features),
         lambda: design.scores_subset(features, np.ones((2, 1))),
         lambda: design.transposed_subset(features, np.ones((5, 1))),
-        lambda: design.scores_samples(samples, np.ones((5, 1))),
-        lambda: design.transposed_samples(samples, np.ones((2, 1))),
         lambda: make_design(X, samples),
     ):
         with pytest.raises(IndexError, match=rf"{bad} at position 1 is outside the 5 "):
@@ -493,7 +478,7 @@ def test_the_users_data_are_not_copied_where_that_is_promised():
     csr = make_design(sp.csr_array(A), rows)
     csr.scores(W), csr.transposed(Y), csr.scores_subset(features, W[:4]), csr.column_stats()
     csr.transposed_range(3, 9, Y)
-    csr.scores_samples(rows, W), csr.transposed_samples(rows, Y), csr.abs_scores(W[:, 0])
+    csr.abs_scores(W[:, 0])
     assert csr.companion_bytes == 0
     csr.gather_columns(features)
     entries = np.count_nonzero(A)
@@ -502,8 +487,6 @@ def test_the_users_data_are_not_copied_where_that_is_promised():
     csc.scores(W), csc.transposed(Y), csc.gather_columns(features), csc.column_stats()
     csc.transposed_subset(features, Y), csc.scores_subset(features, W[:4])
     assert csc.companion_bytes == 4 * entries
-    csc.scores_samples(rows, W)
-    assert csc.companion_bytes == 16 * entries + 8 * 51
 
 
 def test_an_indexed_csc_has_the_orientation_that_is_asked_for_and_no_other():
@@ -529,7 +512,6 @@ def test_an_indexed_csc_has_the_orientation_that_is_asked_for_and_no_other():
         ]
 
     for first, majors in (
-        (lambda design: design.scores_samples(rows, W), 50),
         (lambda design: design.transposed_subset(features, Y), 20),
         (lambda design: design.scores(W), 20),
     ):
@@ -579,10 +561,7 @@ def test_threads_sharing_a_design_get_the_same_bits(storage):
 
     def work(slot):
         barrier.wait()
-        answers[slot] = (
-            design.transposed_subset(features, Y),
-            design.transposed_samples(np.arange(400), Y),
-        )
+        answers[slot] = design.transposed_subset(features, Y), design.transposed(Y)
 
     threads = [threading.Thread(target=work, args=(slot,)) for slot in range(8)]
     for thread in threads:

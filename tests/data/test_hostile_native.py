@@ -28,16 +28,14 @@ BOUND = {"scale": 1.0, "error": np.zeros(2), "column_norms": np.ones(3), "omega"
 def test_products_without_outputs_are_empty(name):
     # Sparse kernels took K = 0 for rows of 32 entries and wrote beyond their output.
     X = make_design(MATRICES[name])
-    features, samples = np.array([0, 2], np.int32), np.array([1, 1, 3])
+    features = np.array([0, 2], np.int32)
     for _ in range(50):
         assert X.scores(np.empty((3, 0))).shape == (4, 0)
         assert X.scores_subset(features, np.empty((2, 0))).shape == (4, 0)
         assert X.scores_range(1, 3, features, np.empty((2, 0))).shape == (2, 0)
-        assert X.scores_samples(samples, np.empty((3, 0))).shape == (3, 0)
         assert X.transposed(np.empty((4, 0))).shape == (3, 0)
         assert X.transposed_subset(features, np.empty((4, 0))).shape == (2, 0)
         assert X.transposed_range(0, 2, np.empty((4, 0))).shape == (2, 0)
-        assert X.transposed_samples(samples, np.empty((3, 0))).shape == (3, 0)
 
 
 @pytest.mark.parametrize("n, d", [(0, 3), (4, 0), (0, 0)])

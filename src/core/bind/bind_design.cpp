@@ -25,7 +25,7 @@ namespace {
 using Features = Input<int32_t, 1>;
 using Samples = Input<int64_t, 1>;
 
-/// A copy of the indices, each of which lies in 0 .. limit - 1.
+// A copy of the indices, each of which lies in 0 .. limit - 1.
 template <typename Index>
 std::vector<Index> checked(const Input<Index, 1>& indices, int64_t limit, const char* what,
                            const char* of) {
@@ -58,10 +58,6 @@ void check_interval(int64_t first, int64_t last, int64_t count, const char* what
   throw std::invalid_argument("The range " + std::to_string(first) + " ... " +
                               std::to_string(last) + " does not lie within the " +
                               std::to_string(count) + " " + what + " of the design.");
-}
-
-std::vector<int64_t> checked_samples(const Design& X, const Samples& samples) {
-  return checked(samples, X.n(), "Sample index", "samples");
 }
 
 RowIndex take_rows(const std::optional<Samples>& rows, int64_t stored) {
@@ -215,14 +211,6 @@ void bind_products(nb::class_<Design>& design) {
   }, nb::arg("first"), nb::arg("last"), nb::arg("features"), nb::arg("W"),
       "X[first:last, features] @ W, the features increasing, W of shape (m, K).");
 
-  design.def("scores_samples", [](const Design& X, const Samples& samples, const Matrix& W) {
-    const std::vector<int64_t> listed = checked_samples(X, samples);
-    check_size("W has", rows(W), "the design's number of features is", X.d());
-    return computed(std::ssize(listed), columns(W), false, [&](double* out) {
-      X.scores_samples(listed.data(), std::ssize(listed), W.data(), columns(W), out);
-    });
-  }, nb::arg("samples"), nb::arg("W"), "X[samples] @ W, W of shape (d, K).");
-
   design.def("transposed", [](const Design& X, const Matrix& Y) {
     check_size("Y has", rows(Y), "the design's number of samples is", X.n());
     return computed(X.d(), columns(Y), false,
@@ -244,14 +232,6 @@ void bind_products(nb::class_<Design>& design) {
       X.transposed_range(first, last, Y.data(), columns(Y), out);
     });
   }, nb::arg("first"), nb::arg("last"), nb::arg("Y"), "X[:, first:last].T @ Y, Y of shape (n, K).");
-
-  design.def("transposed_samples", [](const Design& X, const Samples& samples, const Matrix& Y) {
-    const std::vector<int64_t> listed = checked_samples(X, samples);
-    check_size("Y has", rows(Y), "the number of listed samples is", std::ssize(listed));
-    return computed(X.d(), columns(Y), false, [&](double* out) {
-      X.transposed_samples(listed.data(), std::ssize(listed), Y.data(), columns(Y), out);
-    });
-  }, nb::arg("samples"), nb::arg("Y"), "X[samples].T @ Y, one row of Y per listed sample.");
 }
 
 void bind_summaries(nb::class_<Design>& design) {

@@ -107,7 +107,7 @@ BoundRankingProblem::BoundRankingProblem(const Design& design, Integers y, Flags
   double largest = 0.0;
   for (int64_t s = 0; s < n_sets; ++s) {
     int32_t* list = members_.data() + s * L;
-    const std::uint8_t* has = sets.data() + s * L;
+    const uint8_t* has = sets.data() + s * L;
     int64_t at = 0;
     for (const bool wanted : {true, false}) {
       for (int64_t k = 0; k < L; ++k) {

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace sparsvm {
 
-using Flags = Input<std::uint8_t, 2>;
+using Flags = Input<uint8_t, 2>;
 
 // A RankingProblem with the arrays it points into.
 class BoundRankingProblem {

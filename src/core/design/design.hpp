@@ -145,10 +145,6 @@ class Design {
   // out (n x m, column-major) = X[:, features].
   virtual void gather_columns(const int32_t* features, int64_t m, double* out) const = 0;
 
-  // out[j * stride + i] = X[samples[i], j] for `count` samples and all features.
-  virtual void gather_samples(const int64_t* samples, int64_t count, int64_t stride,
-                              double* out) const = 0;
-
   // S (n x K) = X W. Features whose weights are all zero are skipped where that pays.
   virtual void scores(const double* W, int64_t K, double* S) const = 0;
   // S (n x K) = X[:, features] Wm, with Wm m x K.
@@ -165,9 +161,6 @@ class Design {
         for (int64_t k = 0; k < K; ++k) S[(i - first) * K + k] += row[j] * Wm[j * K + k];
     }
   }
-  // S (count x K) = X[samples] W; samples are canonical indices.
-  virtual void scores_samples(const int64_t* samples, int64_t count, const double* W, int64_t K,
-                              double* S) const = 0;
 
   // G (d x K) = Xᵀ Y.
   virtual void transposed(const double* Y, int64_t K, double* G) const = 0;
@@ -182,9 +175,6 @@ class Design {
     std::iota(features.begin(), features.end(), static_cast<int32_t>(first));
     transposed_subset(features.data(), last - first, Y, K, G);
   }
-  // G (d x K) = X[samples]ᵀ Ys, with Ys count x K, one row for each listed sample.
-  virtual void transposed_samples(const int64_t* samples, int64_t count, const double* Ys,
-                                  int64_t K, double* G) const = 0;
 
   // Per feature, d values each: the mean and variance under the weights `mass` (n values, or null
   // for equal weights; divided by their sum), ‖x_j‖₂ and max_i |x_ij| over all samples. A feature
@@ -223,14 +213,6 @@ class Design {
   RowMap row_map() const { return {rows_ ? rows_->data() : nullptr, n_}; }
   // Not the same as a null map: an empty row index may have no address.
   bool indexed() const { return rows_.has_value(); }
-
-  // Compose the row index with a list of canonical samples.
-  std::vector<int64_t> stored_rows_of(const int64_t* samples, int64_t count) const {
-    const RowMap map = row_map();
-    std::vector<int64_t> out(static_cast<std::size_t>(count));
-    for (int64_t i = 0; i < count; ++i) out[static_cast<std::size_t>(i)] = map(samples[i]);
-    return out;
-  }
 
   // The features with a non-zero (or NaN) weight.
   std::vector<int32_t> active_features(const double* W, int64_t K) const {

@@ -46,32 +46,6 @@ class DenseDesign final : public Design {
     }
   }
 
-  void gather_samples(const int64_t* samples, int64_t count, int64_t stride,
-                      double* out) const override {
-    const RowMap rows = row_map();
-    bool in_a_row = true;
-    for (int64_t i = 1; i < count; ++i) in_a_row &= samples[i] == samples[0] + i;
-    if (in_a_row) {
-      for (int64_t j = 0; count > 0 && j < d(); ++j) {
-        fill_column(rows, samples[0], count, j, out + j * stride);
-      }
-      return;
-    }
-    const T* source[64];
-    for (int64_t from = 0; from < count; from += 64) {
-      const int64_t here = std::min<int64_t>(64, count - from);
-      for (int64_t i = 0; i < here; ++i) {
-        source[i] = values_ + rows(samples[from + i]) * (ColumnMajor ? 1 : d());
-      }
-      for (int64_t j = 0; j < d(); ++j) {
-        const double shift = center_of(j);
-        const int64_t at = ColumnMajor ? j * stored_rows_ : j;
-        double* to = out + j * stride + from;
-        for (int64_t i = 0; i < here; ++i) to[i] = static_cast<double>(source[i][at]) - shift;
-      }
-    }
-  }
-
   void sample(int64_t i, const int32_t* features, int64_t m, double* out) const override {
     const int64_t r = row_map()(i);
     if constexpr (ColumnMajor) {
@@ -103,12 +77,6 @@ class DenseDesign final : public Design {
     multiply(row_map(), {features, m}, Wm, K, S);
   }
 
-  void scores_samples(const int64_t* samples, int64_t count, const double* W, int64_t K,
-                      double* S) const override {
-    const auto rows = stored_rows_of(samples, count);
-    multiply({rows.data(), count}, {nullptr, d()}, W, K, S);
-  }
-
   void transposed(const double* Y, int64_t K, double* G) const override {
     if (n() == 0) return std::fill(G, G + d() * K, 0.0);
     if constexpr (!ColumnMajor)
@@ -126,12 +94,6 @@ class DenseDesign final : public Design {
   void transposed_subset(const int32_t* features, int64_t m, const double* Y, int64_t K,
                          double* G) const override {
     multiply_transposed(row_map(), {features, m}, Y, K, G);
-  }
-
-  void transposed_samples(const int64_t* samples, int64_t count, const double* Ys, int64_t K,
-                          double* G) const override {
-    const auto rows = stored_rows_of(samples, count);
-    multiply_transposed({rows.data(), count}, {nullptr, d()}, Ys, K, G);
   }
 
   void column_stats(const double* mass, double* mean, double* variance, double* norm2,

@@ -125,19 +125,6 @@ class SparseDesign final : public Design {
     }
   }
 
-  void gather_samples(const int64_t* samples, int64_t count, int64_t stride,
-                      double* out) const override {
-    const StoredRows all = stored_rows();
-    for (int64_t j = 0; j < d(); ++j) std::fill(out + j * stride, out + j * stride + count, 0.0);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t r = all.rows(samples[i]);
-      for (int64_t e = all.indptr[r]; e < all.indptr[r + 1]; ++e) {
-        out[all.indices[e] * stride + i] =
-            all.singles ? static_cast<double>(all.singles[e]) : all.doubles[e];
-      }
-    }
-  }
-
   StoredRows stored_rows() const override {
     const Compressed<T> rows = by_row();
     StoredRows out;
@@ -232,13 +219,6 @@ class SparseDesign final : public Design {
     }
   }
 
-  void scores_samples(const int64_t* samples, int64_t count, const double* W, int64_t K,
-                      double* S) const override {
-    with_rows_of(samples, count, [&](const Compressed<T>& rows, RowMap map) {
-      gather_product(rows, map, W, K, S);
-    });
-  }
-
   void transposed(const double* Y, int64_t K, double* G) const override {
     if (goes_by_row()) {
       scatter_product(by_row(), row_map(), d(), Y, K, G);
@@ -262,13 +242,6 @@ class SparseDesign final : public Design {
       return;
     }
     scatter_range(by_row(), row_map(), first, last, places, Y, K, G);
-  }
-
-  void transposed_samples(const int64_t* samples, int64_t count, const double* Ys, int64_t K,
-                          double* G) const override {
-    with_rows_of(samples, count, [&](const Compressed<T>& rows, RowMap map) {
-      scatter_product(rows, map, d(), Ys, K, G);
-    });
   }
 
   void column_norms(double* norm2) const override {
@@ -357,12 +330,6 @@ class SparseDesign final : public Design {
   // Whether products read rows.
   bool goes_by_row() const {
     return !by_columns_ || (indexed() && row_copy_.peek() && !column_copy_.peek());
-  }
-
-  template <typename Use>
-  void with_rows_of(const int64_t* samples, int64_t count, Use use) const {
-    const auto rows = stored_rows_of(samples, count);
-    use(by_row(), RowMap{rows.data(), count});
   }
 
   // visit(sample, feature, value); within a feature, samples come in canonical order.

@@ -95,7 +95,7 @@ void ConeBlocks::enter_maximum(Block& b, const double* g, double mu) {
   // The sum is convex in theta and too large at this one, so that Newton's steps stay above the
   // root.
   double theta = (1.0 - sum) / static_cast<double>(size);
-  for (int it = 0; it < 50; ++it) {
+  for (int it = 0; it < kMostNewton; ++it) {
     double total = -1.0, slope = 0.0;
     for (int64_t c = 0; c < size; ++c) {
       const double root = std::sqrt(theta * theta + g[c] * g[c]);
@@ -104,7 +104,7 @@ void ConeBlocks::enter_maximum(Block& b, const double* g, double mu) {
     }
     const double step = total / slope;
     theta -= step;
-    if (!(step > 1e-14 * theta)) break;
+    if (!(step > kNewtonEnd * theta)) break;
   }
   for (int64_t c = 0; c < size; ++c) {
     const int64_t i = b.begin + c;
@@ -173,7 +173,7 @@ double ConeBlocks::central_maximum(const Block& b, double mu) const {
   double largest = 0.0;
   for (int64_t c = b.begin; c < b.end; ++c) largest = std::max(largest, std::abs(w[c]));
   double lo = mu, hi = 2.0 * mu * static_cast<double>(b.end - b.begin);
-  for (int it = 0; it < 100 && hi - lo > 1e-3 * lo; ++it) {
+  for (int it = 0; it < kMostBisections && hi - lo > kBisectionEnd * lo; ++it) {
     const double mid = 0.5 * (lo + hi), t = largest + mid;
     double sum = 0.0;
     for (int64_t c = b.begin; c < b.end; ++c) sum += mu / (t - w[c]) + mu / (t + w[c]);
@@ -274,7 +274,7 @@ void ConeBlocks::step(double ap, double ad) {
       else
         w[c] += ap * dw[c];
       shift[c] = (1.0 - ad) * shift[c] + (ad - ap) * b.shape.quad * dw[c];
-      if (std::abs(shift[c]) < 1e-15) shift[c] = 0.0;
+      if (std::abs(shift[c]) < kNoShift) shift[c] = 0.0;
     }
     b.t += ap * b.dt;
   }

@@ -35,6 +35,13 @@ namespace sparsvm {
 class ConeBlocks {
  public:
   static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  // Settings. Newton's and bisection steps to the central point of a maximum, which take a handful, and
+  // their relative accuracy: a start needs little.
+  static constexpr int kMostNewton = 50, kMostBisections = 100;
+  static constexpr double kNewtonEnd = 1e-14, kBisectionEnd = 1e-3;
+  // Shifts below this are rounding of a dual ball of radius one; determinants below this part of the
+  // square they are a difference of are rounding too.
+  static constexpr double kNoShift = 1e-15, kLeastDeterminant = 1e-32;
 
   int64_t size() const { return static_cast<int64_t>(blocks_.size()); }
   int64_t n_coordinates() const { return static_cast<int64_t>(col.size()); }

@@ -46,8 +46,8 @@ void ConeBlocks::scale_cone(Block& b) {
     wv += w[c] * v_[c];
   }
   const double nw = std::sqrt(ww), nv = std::sqrt(vv), radius = b.shape.l2;
-  const double det_x = std::max((b.t - nw) * (b.t + nw), 1e-32 * b.t * b.t);
-  const double det_s = std::max((radius - nv) * (radius + nv), 1e-32 * radius * radius);
+  const double det_x = std::max((b.t - nw) * (b.t + nw), kLeastDeterminant * b.t * b.t);
+  const double det_s = std::max((radius - nv) * (radius + nv), kLeastDeterminant * radius * radius);
   const double rx = 1.0 / std::sqrt(det_x), rs = 1.0 / std::sqrt(det_s);
   const double twice_gamma = 2.0 * std::sqrt(0.5 * (1.0 + (b.t * radius + wv) * rx * rs));
   b.eta2 = std::sqrt(det_x / det_s);
@@ -120,7 +120,8 @@ void ConeBlocks::rhs_cone(Block& b, double tau) {
     ll += l_[c] * l_[c];
     l1r1 += l_[c] * term_[c];
   }
-  const double nl = std::sqrt(ll), det = std::max((l0 - nl) * (l0 + nl), 1e-32 * l0 * l0);
+  const double nl = std::sqrt(ll),
+               det = std::max((l0 - nl) * (l0 + nl), kLeastDeterminant * l0 * l0);
   const double q0 = (l0 * r0 - l1r1) / det;
   double w1q = 0.0;
   for (int64_t c = b.begin; c < b.end; ++c) {

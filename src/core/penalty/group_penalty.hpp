@@ -126,7 +126,7 @@ class GroupPenalty {
       if (absolute_ > 0.0 && norm_ > 0.0)
         norm = norm > largest * alpha ? mixed_norm(m) : 0.0;
       else if (norm_ == 0.0)
-        norm = absolute_ > 0.0 ? norm / absolute_ : norm * 1e300;
+        norm = absolute_ > 0.0 ? norm / absolute_ : norm * kNever;
       largest = std::max(largest, norm / alpha);
     });
     return largest;
@@ -316,8 +316,11 @@ class GroupPenalty {
   }
 
  private:
-  // Relative differences of sizes below this are rounding.
-  static constexpr double kTie = 1e-12;
+  // Settings. Relative differences of sizes below the first are rounding; relative steps at which Newton's
+  // method has a root of a prox and a dual norm, which takes a handful of them; what any gradient is
+  // worth where nothing selects.
+  static constexpr double kTie = 1e-12, kRootEnd = 1e-11, kNormEnd = 4e-16, kNever = 1e300;
+  static constexpr int kMostPasses = 100;
 
   void sort_features(const int32_t* groups, int64_t n_groups, int64_t d) {
     std::vector<int64_t> count(static_cast<std::size_t>(n_groups) + 1, 0);
@@ -379,7 +382,7 @@ class GroupPenalty {
       return;
     }
     double t = (std::sqrt(squares) - a) / steepest;
-    for (int pass = 0; pass < 50; ++pass) {
+    for (int pass = 0; pass < kMostPasses; ++pass) {
       double norm = 0.0, slope = 0.0;
       for (std::size_t r = 0; r < m; ++r) {
         const double oo = o_[r] * o_[r], below = 1.0 / (h_[r] * t + a * oo);
@@ -390,7 +393,7 @@ class GroupPenalty {
       const double root = std::sqrt(norm), move = norm * (root - 1.0) / slope;
       if (!(move > 0.0)) break;
       t += move;
-      if (move <= 1e-11 * t) break;
+      if (move <= kRootEnd * t) break;
     }
     for (std::size_t r = 0; r < m; ++r) v_[r] = u_[r] * t / (h_[r] * t + a * o_[r] * o_[r]);
   }
@@ -420,7 +423,7 @@ class GroupPenalty {
   double mixed_norm(std::size_t m) const {
     double c = 0.0;
     for (std::size_t r = 0; r < m; ++r) c = std::max(c, u_[r]);
-    for (int pass = 0; pass < 100; ++pass) {
+    for (int pass = 0; pass < kMostPasses; ++pass) {
       double squares = 0.0, sum = 0.0;
       for (std::size_t r = 0; r < m; ++r) {
         const double z = std::max(u_[r] - absolute_ * c, 0.0);
@@ -431,7 +434,7 @@ class GroupPenalty {
       const double move = (length - norm_ * c) / rate;
       if (!(move > 0.0)) break;
       c += move;
-      if (move <= 4e-16 * c) break;
+      if (move <= kNormEnd * c) break;
     }
     return c;
   }

@@ -28,6 +28,10 @@ struct BlockShape {
   double l2 = 1.0;    // radius of the Euclidean part
   double quad = 0.0;  // curvature of the absolute part (elastic net)
 
+  // Of the dual norm of a sparse block: beyond what any threshold on it tells apart.
+  static constexpr int kMostBisections = 60;
+  static constexpr double kBisectionEnd = 1e-12;
+
   // A block of one coordinate is an absolute value whatever the norm.
   BlockShape for_size(int64_t size) const {
     if (size > 1 || kind == BlockKind::absolute) return *this;
@@ -88,7 +92,7 @@ struct BlockShape {
     if (s.kind == BlockKind::maximum) return hi;
     hi /= std::max(s.l1, s.l2);
     double lo = 0.0;
-    for (int it = 0; it < 60 && hi - lo > 1e-12 * hi; ++it) {
+    for (int it = 0; it < kMostBisections && hi - lo > kBisectionEnd * hi; ++it) {
       const double mid = 0.5 * (lo + hi);
       (exceeds(g, size, mid) ? lo : hi) = mid;
     }

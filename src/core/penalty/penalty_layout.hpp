@@ -90,7 +90,7 @@ class PenaltyLayout {
   template <typename Visit>
   void scan(const double* G, const double* dG, double step, double theta, Visit visit) const {
     std::vector<double> g(largest_);
-    const double below = shape.least_sum(theta) * (1.0 - 1e-9);
+    const double below = shape.least_sum(theta) * (1.0 - kSumRounding);
     by_pieces([&](int64_t first, int64_t last) {
       add_terms(first, last, G, dG, step, theta);
       for (int64_t b = first * per_group(); b < last * per_group(); ++b) {
@@ -145,7 +145,8 @@ class PenaltyLayout {
   std::vector<int32_t> members_, group_;                 // unless in order; unless single
   mutable std::vector<double> sums_, moved_;             // per block and coordinate of a piece
 
-  static constexpr int64_t kPiece = 4096;  // blocks or coordinates, about, that stay in cache
+  static constexpr int64_t kPiece = 4096;       // blocks or coordinates, about, that stay in cache
+  static constexpr double kSumRounding = 1e-9;  // sums by other orders agree to this and more
 
   int64_t begin(int64_t g) const { return single_ ? g : offsets_[g]; }
   int32_t member(int64_t m) const { return in_order_ ? static_cast<int32_t>(m) : members_[m]; }

@@ -20,7 +20,7 @@ class PenaltyProx {
   // Takes copies of the penalty's arrays; throws if groups or weights are out of range.
   explicit PenaltyProx(const Penalty& penalty);
 
-  /// Whether each part is one feature.
+  // Whether each part is one feature.
   bool by_feature() const { return by_feature_; }
   int64_t parts() const { return by_feature_ ? d_ : std::ssize(first_) - 1; }
 

@@ -22,9 +22,6 @@
 
 namespace sparsvm {
 
-using std::int32_t;
-using std::int64_t;
-
 // The losses of all samples; the pointers must outlive it.
 struct PairRows {
   const int32_t* y;          // n numbers of label sets

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/numbers.hpp"
+
 namespace sparsvm {
 
 // Scratch memory of the proximal kernels; it only grows, so a loop that reserves first never
@@ -80,11 +82,10 @@ double pivot_root(const double* z, const double* c, int64_t n, double base, doub
     }
   }
   double sum = base, rate = slope;
-  uint64_t state = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
+  uint64_t state = kRandomState;  // fixed, so that equal calls give equal bits
   while (first < end) {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
     const double pivot =
-        v[first + static_cast<int64_t>(state % static_cast<uint64_t>(end - first))];
+        v[first + static_cast<int64_t>(xorshift(state) % static_cast<uint64_t>(end - first))];
     double sum_above = 0.0, rate_above = 0.0, rate_equal = 0.0;
     int64_t above = first, below = end;  // [first, above) > pivot, [below, end) < pivot
     for (int64_t k = first; k < below;) {

@@ -119,10 +119,9 @@ def _balance_pairs(
 
 
 def _balance_columns(y: Indices, entries: Floats, columns: Floats, by_mass: bool) -> Floats:
-    start = np.zeros((columns.shape[1], entries.shape[1]))
     rows = np.arange(y.size)
     for negligible in DROPPED:
-        entries = entries * np.exp(_minimise(columns, y, entries, _column_hessian, start))
+        entries = entries * np.exp(_minimise(columns, y, entries, _column_hessian))
         totals = entries.sum(axis=1)
         signed = entries.copy()
         signed[rows, y] = -totals
@@ -183,8 +182,7 @@ def _class_factors(class_sums: Floats) -> Floats:
         return np.array([[1.0, root], [1.0 / root, 1.0]])
     if (factors := _factors_of_one_step(class_sums)) is not None:
         return factors
-    start = _osborne(class_sums)
-    return np.exp(_minimise(np.ones((K, 1)), np.arange(K), class_sums, _class_hessian, start))
+    return np.exp(_minimise(np.ones((K, 1)), np.arange(K), class_sums, _class_hessian))
 
 
 def _factors_of_one_step(class_sums: Floats) -> Floats | None:
@@ -227,35 +225,15 @@ def _is_balanced(class_sums: Floats) -> bool:
     return bool(np.all(np.abs(out - into) <= 0.5 * TOLERANCE * (out + into)))
 
 
-def _osborne(class_sums: Floats) -> Floats:
-    """Return logarithms of Osborne's scaling after a few sweeps, shape (1, K).
-
-    Newton moves an exponent by about 1 a step, so it should not start far away.
-    """
-    scaled = np.array(class_sums)
-    beta = np.zeros(scaled.shape[0])
-    for _ in range(20):
-        out, into = scaled.sum(axis=1), scaled.sum(axis=0)
-        linked = (out > 0.0) & (into > 0.0)
-        if not np.any(linked) or np.max(np.abs(np.log(out[linked] / into[linked]))) < 1.0:
-            break
-        for k in np.flatnonzero(linked):
-            move = 0.5 * np.log(scaled[:, k].sum() / scaled[k].sum())
-            beta[k] += move
-            scaled[k] *= np.exp(move)
-            scaled[:, k] *= np.exp(-move)
-    return beta[None, :]
-
-
 def _minimise(
     columns: Floats,
     y: Indices,
     entries: Floats,
     hessian: Callable[[Floats, Indices, Floats], Floats],
-    beta: Floats,
 ) -> Floats:
-    """Return the exponents at the minimiser of phi, by damped Newton from ``beta`` (q, K)."""
-    q, K = beta.shape
+    """Return the exponents at the minimiser of phi, by damped Newton."""
+    q, K = columns.shape[1], entries.shape[1]
+    beta = np.zeros((q, K))
     support = entries > 0.0
     rows = np.arange(y.size)
     moving = _moving_classes(_class_sums(entries, y) > 0.0)

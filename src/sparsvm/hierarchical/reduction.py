@@ -105,10 +105,6 @@ class ReducedSamples:
         value, row, column = (np.concatenate(part) for part in zip(*triples, strict=True))
         return sp.csr_array((value, (row, column)), shape=(first.size * self.rank, self.n_unknowns))
 
-    def intercept_columns(self) -> Ints:
-        """Return the positions of the intercepts in x."""
-        return np.arange(1, self.n_classes) * (self.rank + 1) - 1
-
     def vectors(self, reduced: Floats) -> Floats:
         """Return vectors of length r, one per row, as vectors in the features."""
         inner = reduced if self.basis is None else reduced @ self.basis.T

@@ -148,7 +148,8 @@ class Equalities {
     if (!system_.factor()) return 0.0;
     system_.solve(rhs, step);
     exact_row_sums(p_, rhs, step);
-    const double length = std::min(1.0, 0.9 * largest_step(Y, step.y, 2.0));
+    const double length =
+        std::min(1.0, interior_point_settings::kEqualityStep * largest_step(Y, step.y, 2.0));
     for (std::size_t a = 0; a < Y.size(); ++a) Y[a] += length * step.y[a];
     return length;
   }

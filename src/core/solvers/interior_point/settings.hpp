@@ -26,8 +26,12 @@ inline constexpr double kOutsideFraction = 0.5;
 inline constexpr double kRelief = 100.0;
 // Equalities of such a start, which are factored: more take 40 s where the start saves ten steps.
 inline constexpr int kMostEqualities = 2000;
-// Damped Newton steps towards its equalities, at most.
+// Damped Newton steps towards its equalities, at most, and the part of the way to the boundary that they
+// go.
 inline constexpr int kEqualitySteps = 8;
+inline constexpr double kEqualityStep = 0.9;
+// A fraction of the centre that leaves the ball falls at least to this part.
+inline constexpr double kFractionFall = 0.999;
 // How far a warm start is pulled inside: its slacks in margins, and the share of the centre in its
 // dual point.
 inline constexpr double kWarmSlack = 0.05, kWarmMix = 0.1;
@@ -57,11 +61,14 @@ inline constexpr int kMostNoSteps = 4;
 inline constexpr int kCentrings = 3, kManySamples = 64;
 // Steps this long need no correction; one more is tried for a gain of the second in length.
 inline constexpr double kLongStep = 0.9, kCentringGain = 0.05;
+// A correction aims at steps so many times as long, and this longer (Gondzio's is 0.1 to 0.3).
+inline constexpr double kLonger = 1.5, kLongerBy = 0.3;
 // Least product that is not corrected, in targets; its inverse is the largest.
 inline constexpr double kNeighbourhood = 0.1;
 // Quadratic term on free coefficients, of the gap.
 inline constexpr double kProximal = 1e-12;
-inline constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4;
+inline constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4,
+                        kRegularisationGrowth = 1e2, kRegularisationFall = 1e-2;
 // Relative residuals of the Newton solve: one that needs no more regularisation, and one that more
 // explicit unknowns would not improve.
 inline constexpr double kAccurate = 1e-9, kBearable = 1e-8;
@@ -94,6 +101,7 @@ inline constexpr int kEarlyIterations = 4;
 inline constexpr double kStrictlyInside = 1.0 - 1e-9, kEnteringScale = 0.5;
 // Part of the largest feasible step that is taken towards a block outside.
 inline constexpr double kOutsideFractionOfStep = 0.95;
+inline constexpr int kStepBisections = 40;
 // Blocks enter that would limit a step so many times as long; of those next to them at most this
 // share of the working set at once.
 inline constexpr double kNextStep = 1.5, kNextShare = 0.2;

@@ -98,7 +98,7 @@ class DualStart {
         if (!layout_.shape.exceeds(g.data(), size, kInsideBall)) break;
         poll_();
         eps = p_.tilt ? 0.5 * eps
-                      : std::min(0.999 * eps,
+                      : std::min(kFractionFall * eps,
                                  eps * kAimedInside / layout_.shape.dual_norm(g.data(), size));
       }
     };

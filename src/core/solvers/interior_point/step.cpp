@@ -112,7 +112,8 @@ void InteriorPoint::restore_explicit(int explicit_before) {
 
 // Factors and computes the affine direction, regularising more while the solve is inaccurate.
 bool InteriorPoint::predict() {
-  system_.regularisation = std::max(kMinRegularisation, 1e-2 * system_.regularisation);
+  system_.regularisation =
+      std::max(kMinRegularisation, kRegularisationFall * system_.regularisation);
   for (;;) {
     const double best = find_regularisation();
     if (best <= std::max(kAccurate, system_.attainable())) return true;
@@ -145,7 +146,7 @@ double InteriorPoint::find_regularisation() {
       continue;
     }
     if (system_.regularisation >= kMaxRegularisation) break;
-    system_.regularisation *= 1e2;
+    system_.regularisation *= kRegularisationGrowth;
   }
   system_.regularisation = best_level;
   return best;
@@ -237,7 +238,8 @@ std::pair<double, double> InteriorPoint::centre(double tau) {
   const double low = kNeighbourhood * tau, high = tau / kNeighbourhood;
   const int most = p_.n < kManySamples ? 1 : kCentrings;
   for (int c = 0; c < most && std::min(ap, ad) < kLongStep; ++c) {
-    const double longer = std::min(1.0, 1.5 * ap + 0.3), further = std::min(1.0, 1.5 * ad + 0.3);
+    const double longer = std::min(1.0, kLonger * ap + kLongerBy),
+                 further = std::min(1.0, kLonger * ad + kLongerBy);
     for (std::size_t a = 0; a < x_.Y.size(); ++a)
       terms_[a] += ConeBlocks::centring_term(
           (x_.U[a] + longer * dir_.U[a]) * (x_.Y[a] + further * dir_.v.y[a]), low, high);

@@ -176,7 +176,7 @@ double WorkingSet::limit_step(const std::vector<double>& Y, const std::vector<do
     entering.push_back(b);
     if (!outside(b, limit)) return;
     double lo = 0.0, hi = limit;
-    for (int bisection = 0; bisection < 40; ++bisection) {
+    for (int bisection = 0; bisection < kStepBisections; ++bisection) {
       const double mid = 0.5 * (lo + hi);
       (outside(b, mid) ? hi : lo) = mid;
     }

@@ -2,7 +2,7 @@
 // which.
 //
 // Only a working set of blocks enters the system. Every iteration prices all features with one
-// transposed product, or those that may have come near the boundary since (pricing.hpp), and the dual
+// transposed product, or those that may have come near the boundary since, and the dual
 // step is also limited by the blocks outside, so that dual feasibility is never lost and the dual
 // value is always a valid bound.
 #pragma once

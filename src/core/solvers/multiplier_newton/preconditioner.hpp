@@ -16,6 +16,7 @@
 #include "linalg/blas.hpp"
 #include "penalty/penalty_manifold.hpp"
 #include "solvers/multiplier_newton/augmented_hinge.hpp"
+#include "solvers/multiplier_newton/settings.hpp"
 
 namespace sparsvm {
 
@@ -45,7 +46,7 @@ class OutputBlock {
     tied.assemble_output(output, list, factor_.data(), size_, monitor);
     for (int64_t r = 0; r < size_; ++r) {
       double& entry = factor_[at(r * size_ + r)];
-      entry = (entry + diagonal_[at(r)]) * (1.0 + 1e-12);
+      entry = (entry + diagonal_[at(r)]) * MultiplierNewtonSettings::kSafeRaise;
     }
     const int q = static_cast<int>(size_);
     return potrf('L', q, factor_.data(), q) == 0;
@@ -120,7 +121,8 @@ class OutputBlock {
     std::vector<double> curvature(at(size_), 0.0);
     add_squares(curvature);
     for (int64_t r = 0; r < size_; ++r)
-      diagonal_[at(r)] = std::max(diagonal_[at(r)], 1e-8 * curvature[at(r)]);
+      diagonal_[at(r)] =
+          std::max(diagonal_[at(r)], MultiplierNewtonSettings::kLeastDiagonal * curvature[at(r)]);
     invert_diagonal();
     const auto samples = static_cast<int64_t>(mass_.size());
     factor_.assign(at(samples * samples), 0.0);
@@ -135,7 +137,7 @@ class OutputBlock {
           sum += value_[at(e)] * row[at(place_[at(e)])];
         column[l] = sum;
       }
-      column[i] = (column[i] + 1.0 / mass_[at(i)]) * (1.0 + 1e-12);
+      column[i] = (column[i] + 1.0 / mass_[at(i)]) * MultiplierNewtonSettings::kSafeRaise;
       for (int64_t e = first_[at(i)]; e < first_[at(i + 1)]; ++e) row[at(place_[at(e)])] = 0.0;
     }
     const int q = static_cast<int>(samples);
@@ -184,7 +186,8 @@ class BlockRays {
     }
     add_samples(tied);
     monitor.poll();
-    for (int64_t b = 0; b < count_; ++b) factor_[at(b * count_ + b)] *= 1.0 + 1e-12;
+    for (int64_t b = 0; b < count_; ++b)
+      factor_[at(b * count_ + b)] *= MultiplierNewtonSettings::kSafeRaise;
     const int q = static_cast<int>(count_);
     // Without them the outputs alone still precondition.
     if (potrf('L', q, factor_.data(), q) != 0) count_ = 0;

@@ -46,6 +46,9 @@ struct MultiplierNewtonSettings {
   // By how much the diagonal is raised where a factorisation fails: at first, then by this factor,
   // up to a limit.
   static constexpr double kFirstRaise = 1e-14, kNextRaise = 30.0, kLastRaise = 1e-4;
+  // Of a preconditioner, which may be wrong by so much: raised at once. Its diagonal is at least this
+  // part of the curvature, which would leave no digits for the rest.
+  static constexpr double kSafeRaise = 1.0 + 1e-12, kLeastDiagonal = 1e-8;
 };
 
 }  // namespace sparsvm

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "prox/prox.hpp"
+#include "support/numbers.hpp"
 
 namespace sparsvm {
 
@@ -18,7 +19,6 @@ struct NormSettings {
   int least_passes = 5;   // the random start of T may look settled before it is
   double still = 1e-4;    // relative growth of a pass that ends it
   double raise = 1.01;    // ten times what the last passes may have left, and more
-  uint64_t seed = 0x9E3779B97F4A7C15ULL;
 };
 constexpr NormSettings kNorm;
 
@@ -26,13 +26,10 @@ constexpr NormSettings kNorm;
 // negative is not negative either.
 class Random {
  public:
-  double next() {
-    state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
-    return static_cast<double>(state_ >> 11) * 0x1p-52 - 0.5;
-  }
+  double next() { return static_cast<double>(xorshift(state_) >> 11) * 0x1p-52 - 0.5; }
 
  private:
-  uint64_t state_ = kNorm.seed;
+  uint64_t state_ = kRandomState;
 };
 
 // The norm of a map x -> T x for x = (W, b): `apply` fills S (n x m) with TᵀT's left half, that is

@@ -263,15 +263,18 @@ class SdcaFace {
       const double gained = move(rows, dual, intercept, length, slope);
       features_.refresh();
       // Rounding may hide what the last steps gain.
-      if (gained - (potential(intercept) - before) >= 0.1 * slope - 1e-14 * before) {
-        if (turn == 0) damping_ = std::max(damping_ / 4.0, Settings::kLeastDamping);
-        if (turn > 1) damping_ = std::min(damping_ * 4.0, Settings::kMostDamping);
+      if (gained - (potential(intercept) - before) >=
+          Settings::kArmijo * slope - Settings::kForgiven * before) {
+        if (turn == 0)
+          damping_ = std::max(damping_ / Settings::kLessDamping, Settings::kLeastDamping);
+        if (turn > 1)
+          damping_ = std::min(damping_ * Settings::kMoreDamping, Settings::kMostDamping);
         return;
       }
     }
     double slope = 0.0;
     move(rows, dual, intercept, 0.0, slope);
-    damping_ = std::min(damping_ * 16.0, Settings::kMostDamping);
+    damping_ = std::min(damping_ * Settings::kMuchMoreDamping, Settings::kMostDamping);
   }
 
   double potential(const std::vector<double>& intercept) const {

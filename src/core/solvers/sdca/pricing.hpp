@@ -336,7 +336,7 @@ class SdcaCosts {
       }
     }
     for (int64_t k = 0; k < K_; ++k) {
-      const double mass = std::max(into[k] + out[k], 1e-3 * total);
+      const double mass = std::max(into[k] + out[k], SdcaSettings::kSmallFlow * total);
       if (mass > 0.0) worst = std::max(worst, std::abs(into[k] - out[k]) / mass);
     }
     return worst;

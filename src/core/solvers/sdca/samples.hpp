@@ -15,6 +15,7 @@
 #include "solvers/sdca/features.hpp"
 #include "solvers/sdca/settings.hpp"
 #include "support/mmap_vector.hpp"
+#include "support/numbers.hpp"
 
 namespace sparsvm {
 
@@ -175,8 +176,7 @@ class SdcaSamples {
   // From now on visit the samples in another order.
   void shuffle() {
     for (std::size_t i = order_.size(); i > 1; --i) {
-      state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
-      std::swap(order_[i - 1], order_[state_ % i]);
+      std::swap(order_[i - 1], order_[xorshift(state_) % i]);
     }
   }
 
@@ -418,7 +418,7 @@ class SdcaSamples {
   ProxScratch scratch_;
   SdcaFace face_;
   int64_t epoch_ = 0, visits_ = 0, averaged_ = 0;
-  uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // fixed, so that equal calls give equal bits
+  uint64_t state_ = kRandomState;  // fixed, so that equal calls give equal bits
 };
 
 }  // namespace sparsvm

@@ -133,7 +133,7 @@ bool Sdca::slow(double target) const {
 int64_t Sdca::until_evaluation(double target) const {
   const double left = values_.gap() / (target * std::abs(values_.objective));
   if (!(left > 1.0 && std::isfinite(left) && std::isfinite(rate_) && rate_ > 0.0)) return pause_;
-  const double sweeps = std::ceil(1.1 * std::log(left) / rate_);
+  const double sweeps = std::ceil(Settings::kLate * std::log(left) / rate_);
   return sweeps < static_cast<double>(pause_)
              ? std::min(pause_, std::max(static_cast<int64_t>(sweeps), Settings::kSoonest))
              : pause_;
@@ -179,8 +179,7 @@ void Sdca::spread_dual() {
   price();
   double epsilon = 1.0;
   if (norm_penalty()) {
-    // A little less, lest rounding decide whether the first feature is in use.
-    if (values_.norm > 1.0) epsilon = (1.0 - 1e-9) / values_.norm;
+    if (values_.norm > 1.0) epsilon = Settings::kJustInside / values_.norm;
   } else {
     const double squares = prices_.squares();
     const double gain = margin_value();
@@ -198,7 +197,7 @@ double Sdca::typical_margin() const {
   }
   const double mean = sum / total;
   if (!(mean > 0.0 && std::isfinite(mean))) return 1.0;
-  return std::exp2(10.0 * std::round(std::log2(mean) / 10.0));
+  return std::exp2(Settings::kScalePowers * std::round(std::log2(mean) / Settings::kScalePowers));
 }
 
 double Sdca::margin_value() const {

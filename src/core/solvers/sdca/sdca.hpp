@@ -56,9 +56,10 @@ class SdcaBalance {
   // a smaller parameter makes it smoother, and where steps are all but undamped, which solves large
   // proximal steps as well as small ones, it can be larger.
   static double newton_factor(double damping, double sweeps, double steps) {
-    if (damping > 0.1) return sweeps > 0.25 * steps ? 0.5 : 1.0;
-    if (damping > 3e-3 || !(steps > 2.0 * sweeps)) return 1.0;
-    return std::min(std::sqrt(steps / sweeps), 10.0);
+    using Settings = SdcaSettings;
+    if (damping > Settings::kDamped) return sweeps > Settings::kManyPerStep * steps ? 0.5 : 1.0;
+    if (damping > Settings::kUndamped || !(steps > Settings::kUnequal * sweeps)) return 1.0;
+    return std::min(std::sqrt(steps / sweeps), Settings::kMostGrowth);
   }
 
  private:

@@ -58,12 +58,26 @@ struct SdcaSettings {
   static constexpr double kAccuracy = 0.1;  // of the linear equation, in the preconditioned norm
   // The damping grows where steps are cut and falls where they are not.
   static constexpr double kFirstDamping = 0.1, kLeastDamping = 1e-8, kMostDamping = 1.0;
+  static constexpr double kLessDamping = 4.0, kMoreDamping = 4.0, kMuchMoreDamping = 16.0;
+  // The share of the promised ascent asked for (Armijo), and what is forgiven as rounding.
+  static constexpr double kArmijo = 0.1, kForgiven = 1e-14;
   // Bytes that may always be copied; beyond, a quarter of the data.
   static constexpr int64_t kSmallCopy = int64_t{1} << 21;
 
   // The balance of sweeps and proximal steps: how unequal they must be, growing with every change of
   // direction up to a limit.
   static constexpr double kUnequal = 2.0, kUnequalGrowth = 1.5, kMostUnequal = 16.0;
+  // With Newton steps: dampings of a dual far from quadratic and of one all but quadratic, and in the
+  // one case the sweeps per step that are too many, in the other the largest growth.
+  static constexpr double kDamped = 0.1, kUndamped = 3e-3, kManyPerStep = 0.25, kMostGrowth = 10.0;
+  // An evaluation is due so many times as late as the gap is expected to be small enough.
+  static constexpr double kLate = 1.1;
+  // The zero model is left a little inside, lest rounding decide whether the first feature is in use.
+  static constexpr double kJustInside = 1.0 - 1e-9;
+  // Margins are divided by a power of this many powers of two.
+  static constexpr double kScalePowers = 10.0;
+  // Imbalances are relative to a class's own flow, or to this part of all if it has less.
+  static constexpr double kSmallFlow = 1e-3;
 
   // Pricing. Entries of XᵀỸ at a time: half a megabyte, which stays in the cache.
   static constexpr int64_t kBlockEntries = int64_t{1} << 16;
