@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from sparsvm._typing import Array, Bools, Features, Floats, Ints
+from sparsvm._typing import Array, Bools, Features, Floats, Hashes, Ints
 
 # Values hashed or compared at a time; 32768 doubles stay in a second-level cache, and MNIST
 # (60000 x 784) hashes in 0.08 s against 0.25 s when the whole matrix is folded at once.
@@ -34,8 +33,6 @@ _BLOCK = 1 << 15
 # Sparse blocks cost a few microseconds of scipy bookkeeping and an output of length n each; this
 # size takes 2 MB and on News20 2 ms longer than the 20 MB of all entries at once.
 _SPARSE_BLOCK = 1 << 16
-
-Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)

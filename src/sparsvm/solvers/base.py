@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sparsvm.losses import Hinge
 from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, Solution, Start
@@ -54,6 +55,16 @@ class Solver(Parameterised):
     def unsupported(self, problem: Problem) -> str | None:
         """Say in a sentence why this solver cannot solve ``problem``; None when it can."""
         raise NotImplementedError
+
+    def _needs_hinge(self, problem: Problem, built_in: bool = True) -> str | None:
+        """Say so unless the loss is the hinge and the penalty convex (and built in)."""
+        if not isinstance(problem.loss, Hinge):
+            return f"{self.name} solves the hinge loss only."
+        if not problem.penalty.convex:
+            return f"{self.name} needs a convex penalty."
+        if built_in and not problem.penalty.built_in:
+            return f"{self.name} takes the built-in penalties only."
+        return None
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Minimise the objective of ``problem``.

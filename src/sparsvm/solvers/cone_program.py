@@ -10,7 +10,6 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
-from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
@@ -55,12 +54,8 @@ class ConeProgram(Solver):
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say why not: another loss, a penalty that is not convex, too large."""
-        if not isinstance(problem.loss, Hinge):
-            return "cone_program solves the hinge loss only."
-        if not problem.penalty.convex:
-            return "cone_program solves convex penalties only."
-        if not problem.penalty.built_in:
-            return "cone_program takes the built-in penalties only."
+        if (reason := self._needs_hinge(problem)) is not None:
+            return reason
         entries = cone_entries(problem)
         if entries > MOST_ENTRIES:
             return (

@@ -10,7 +10,6 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.certificate.certify import certified
-from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
@@ -79,12 +78,8 @@ class Newton(Solver):
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say why not: another loss, or a penalty that is not convex."""
-        if not isinstance(problem.loss, Hinge):
-            return "newton solves the hinge loss only."
-        if not problem.penalty.convex:
-            return "newton needs a convex penalty."
-        if not problem.penalty.built_in:
-            return "newton takes the built-in penalties only."
+        if (reason := self._needs_hinge(problem)) is not None:
+            return reason
         if problem.margin_matrix is not None:
             return "newton takes margins from a cost matrix and sample margins only."
         return None

@@ -10,7 +10,6 @@ import numpy as np
 from sparsvm import _core
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
-from sparsvm.losses import Hinge
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
 from sparsvm.problem.problem import Problem
@@ -92,12 +91,8 @@ class SDCA(Solver):
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say why not: another loss, a penalty that is not convex, or unpenalised features."""
-        if not isinstance(problem.loss, Hinge):
-            return "sdca solves the hinge loss only."
-        if not problem.penalty.convex:
-            return "sdca needs a convex penalty."
-        if not problem.penalty.built_in:
-            return "sdca takes the built-in penalties only."
+        if (reason := self._needs_hinge(problem)) is not None:
+            return reason
         if problem.penalty.free.size:
             return "sdca needs every feature penalised; interior_point takes weights of 0."
         if problem.margin_matrix is not None:

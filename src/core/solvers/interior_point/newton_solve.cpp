@@ -249,12 +249,6 @@ void NewtonSystem::solve_factored(int size, const double* factor, double* x) {
   trsv('L', 'T', 'N', size, factor, size, x, 1);
 }
 
-bool NewtonSystem::be_more_accurate() {
-  if (by_features_ || method_ == Method::factor) return false;
-  (method_ == Method::single ? single_suffices_ : inverse_suffices_) = false;
-  return true;
-}
-
 void NewtonSystem::remove_drift(const double* drift, std::vector<double>& z) const {
   z.assign(explicit_.count(), 0.0);
   for (int o = 0; o < explicit_.count(); ++o) {

@@ -115,9 +115,13 @@ class NewtonSystem {
     return method_ == Method::single ? interior_point_settings::kSingle : 0.0;
   }
 
-  // After a solve that failed: whether more accurate means are left, which are used from then on.
-  // The system is to be assembled again.
-  bool be_more_accurate();
+  // After a solve that failed: whether it was in single precision, which is not used from then on. The
+  // system is to be assembled again.
+  bool leave_single_precision() {
+    const bool left = method_ == Method::single;
+    if (left) single_suffices_ = false;
+    return left;
+  }
 
   // Whether the last assembly left coordinates eliminated because making them unknowns would cost too much.
   bool too_expensive() const { return too_expensive_; }

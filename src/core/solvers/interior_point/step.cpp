@@ -141,7 +141,7 @@ double InteriorPoint::find_regularisation() {
       }
     }
     if (more_explicit(1.0)) continue;
-    if (system_.be_more_accurate()) {
+    if (system_.leave_single_precision()) {
       assemble();
       continue;
     }

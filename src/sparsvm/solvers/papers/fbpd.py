@@ -8,7 +8,6 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.certificate.certify import certified
-from sparsvm.losses import Hinge
 from sparsvm.parameters import number
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
@@ -103,11 +102,7 @@ class FBPD(Solver):
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say why not: another loss, or a penalty without a convex prox."""
-        if not isinstance(problem.loss, Hinge):
-            return "fbpd solves the hinge loss only."
-        if not problem.penalty.convex:
-            return "fbpd needs a convex penalty."
-        return None
+        return self._needs_hinge(problem, built_in=False)
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Iterate from ``start`` (from zero without one) until the stopping rule holds."""
