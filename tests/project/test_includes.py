@@ -60,3 +60,17 @@ def test_no_solver_asks_which_penalty_it_has():
         and re.search(r"PenaltyKind|GroupNorm|BlockKind", (CORE / name).read_text(encoding="utf-8"))
     }
     assert asks == set()
+
+
+def test_the_core_is_written_in_one_dialect():
+    # Plain comments, unqualified integers, std::abs, typename, and constants named kLikeThis.
+    other = (
+        r"///|std::u?int\d+_t|std::fabs|template <class |"
+        r"constexpr (?:double|int|int64_t) (?!k[A-Z])[a-z]\w+ = [-\d]"
+    )
+    found = {
+        (name, match)
+        for name in FILES
+        for match in re.findall(other, (CORE / name).read_text(encoding="utf-8"))
+    }
+    assert found == set()

@@ -16,13 +16,11 @@
 #include "bind/arrays.hpp"
 #include "bind/module.hpp"
 #include "bind/problems.hpp"
-#include "bind/ranking.hpp"
 #include "linalg/blas.hpp"
 #include "solvers/papers/bcd.hpp"
 #include "solvers/papers/fbpd.hpp"
-#include "solvers/papers/fobos.hpp"
+#include "solvers/papers/forward_backward.hpp"
 #include "solvers/papers/hsdm.hpp"
-#include "solvers/papers/smooth_first_order.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "bind/module.hpp"
-#include "bind/ranking.hpp"
+#include "bind/problems.hpp"
 
 namespace sparsvm {
 

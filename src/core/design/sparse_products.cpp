@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "design/products.hpp"
-#include "linalg/row_tiles.hpp"
+#include "support/simd.hpp"
 
 namespace sparsvm {
 

@@ -25,9 +25,6 @@
 
 namespace sparsvm {
 
-using std::int32_t;
-using std::int64_t;
-
 enum class LossKind : int { hinge = 0, squared_hinge = 1, logistic = 2, ovr_squared_hinge = 3 };
 
 inline LossKind loss_kind(const std::string& name) {
@@ -42,15 +39,15 @@ inline LossKind loss_kind(const std::string& name) {
 
 namespace row_loss {
 
-/// What pads a row of T.
+// What pads a row of T.
 constexpr double kPadding = -1e300;
 
-/// Entries of a padded row.
+// Entries of a padded row.
 inline int padded(int64_t outputs) {
   return static_cast<int>(outputs == 1 ? 1 : (outputs + 3) / 4 * 4);
 }
 
-/// D: mass times the derivative of the loss in the scores, from T; the two may be the same array.
+// D: mass times the derivative of the loss in the scores, from T; the two may be the same array.
 template <LossKind loss, int P>
 SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) {
   const int vectors = (P > 0 ? P : width) / 4;
@@ -96,7 +93,7 @@ SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) 
   }
 }
 
-/// One output: the loss of z = margin - t s with t = +1 for class 1 and -1 for class 0.
+// One output: the loss of z = margin - t s with t = +1 for class 1 and -1 for class 0.
 template <LossKind loss>
 SPARSVM_INLINE double slope(double s, int y, double mass, double margin) {
   const double t = y == 1 ? 1.0 : -1.0, z = margin - t * s;
@@ -104,15 +101,15 @@ SPARSVM_INLINE double slope(double s, int y, double mass, double margin) {
   return z > 0.0 ? -2.0 * t * mass * z : 0.0;
 }
 
-/// c: mass times the diagonal of the Hessian, and for the logistic loss of several outputs q, the
-/// probabilities, if asked for; from the slopes d. Returns the sum of c.
+// c: mass times the diagonal of the Hessian, and for the logistic loss of several outputs q, the
+// probabilities, if asked for; from the slopes d. Returns the sum of c.
 template <typename T>
 double curvatures(LossKind loss, const double* d, int outputs, int y, double mass, T* c, T* q) {
   double total = 0.0;
   if (loss == LossKind::logistic) {
     for (int k = 0; k < outputs; ++k) {
       const bool own = outputs > 1 && k == y;
-      const double share = own ? 1.0 + d[k] / mass : std::fabs(d[k]) / mass;
+      const double share = own ? 1.0 + d[k] / mass : std::abs(d[k]) / mass;
       if (q) q[k] = static_cast<T>(share);
       c[k] = static_cast<T>(mass * share * (own ? -d[k] / mass : 1.0 - share));
       total += c[k];
@@ -129,7 +126,7 @@ double curvatures(LossKind loss, const double* d, int outputs, int y, double mas
   return total;
 }
 
-/// The loss of one row at T + t U (U may be null), without its mass.
+// The loss of one row at T + t U (U may be null), without its mass.
 template <LossKind loss>
 SPARSVM_INLINE double value(const double* T, const double* U, double t, int width, int y,
                             double* work) {
@@ -165,7 +162,7 @@ SPARSVM_INLINE double value(const double* T, const double* U, double t, int widt
   }
 }
 
-/// The same of one output.
+// The same of one output.
 inline double value_of_one(LossKind loss, double s, int y, double margin) {
   const double z = y == 1 ? margin - s : margin + s;
   if (loss != LossKind::logistic) return z > 0.0 ? z * z : 0.0;
@@ -174,7 +171,7 @@ inline double value_of_one(LossKind loss, double s, int y, double margin) {
 
 }  // namespace row_loss
 
-/// The losses of all samples; the pointers must outlive it.
+// The losses of all samples; the pointers must outlive it.
 struct LossRows {
   LossKind kind;
   const int32_t* y;            // n class numbers
@@ -185,26 +182,26 @@ struct LossRows {
 
   int64_t outputs() const { return classes == 2 ? 1 : classes; }
 
-  /// The loss of sample i at its outputs s.
+  // The loss of sample i at its outputs s.
   double value(int64_t i, const double* s) const { return row<0>(i, s, nullptr, nullptr); }
-  /// The loss, and g = its derivative in the outputs.
+  // The loss, and g = its derivative in the outputs.
   double slopes(int64_t i, const double* s, double* g) const { return row<1>(i, s, g, nullptr); }
-  /// The loss, g, and h = the (generalised) second derivatives in each output alone.
+  // The loss, g, and h = the (generalised) second derivatives in each output alone.
   double curvatures(int64_t i, const double* s, double* g, double* h) const {
     return row<2>(i, s, g, h);
   }
 
-  /// The factor κ of the constants of 001, κ Σ p_i ‖x_i‖²: 4(K − 1) for the squared hinge (twice
-  /// the sum of ‖e_k − e_y‖²), ½ for the logistic loss, 2 for one-vs-rest; with one output, whose
-  /// e_k − e_y has length 1, half of the first two.
+  // The factor κ of the constants of 001, κ Σ p_i ‖x_i‖²: 4(K − 1) for the squared hinge (twice
+  // the sum of ‖e_k − e_y‖²), ½ for the logistic loss, 2 for one-vs-rest; with one output, whose
+  // e_k − e_y has length 1, half of the first two.
   double curvature_bound() const {
     if (kind == LossKind::squared_hinge && classes > 2)
       return 4.0 * static_cast<double>(classes - 1);
     return largest_curvature();
   }
 
-  /// The largest curvature of a sample's loss in any direction of its outputs: as above, but for
-  /// the squared hinge twice the largest eigenvalue K of the Laplacian of a star.
+  // The largest curvature of a sample's loss in any direction of its outputs: as above, but for
+  // the squared hinge twice the largest eigenvalue K of the Laplacian of a star.
   double largest_curvature() const {
     const bool one = classes == 2;
     switch (kind) {
@@ -256,7 +253,7 @@ struct LossRows {
     return total;
   }
 
-  /// The loss; its slopes take the place of T.
+  // The loss; its slopes take the place of T.
   template <LossKind loss, int order>
   static double evaluate(double* T, double* work, int width, int own) {
     const double total = row_loss::value<loss>(T, nullptr, 0.0, width, own, work);

@@ -21,7 +21,7 @@
 
 namespace sparsvm {
 
-/// What one row of a loss is made of; for one output sign and margin, else the true class.
+// What one row of a loss is made of; for one output sign and margin, else the true class.
 struct RowData {
   LossKind loss;
   int width;
@@ -32,17 +32,17 @@ struct RowData {
 
 namespace row_kernels {
 
-/// Ask for a row of `width` numbers that will be needed a few entries later: the rows of a column
-/// lie too far apart for the processor to guess, which cost a sixth of an epoch.
+// Ask for a row of `width` numbers that will be needed a few entries later: the rows of a column
+// lie too far apart for the processor to guess, which cost a sixth of an epoch.
 template <typename T>
 SPARSVM_INLINE void expect(const T* rows, const int32_t* at, int64_t e, int64_t count, int width) {
-  constexpr int64_t ahead = 8;
-  if (e + ahead >= count) return;
-  const T* row = rows + static_cast<int64_t>(at[e + ahead]) * width;
+  constexpr int64_t kAhead = 8;
+  if (e + kAhead >= count) return;
+  const T* row = rows + static_cast<int64_t>(at[e + kAhead]) * width;
   for (int k = 0; k < width; k += static_cast<int>(64 / sizeof(T))) SPARSVM_PREFETCH(row + k);
 }
 
-/// sum of x_e D[row e]: the partial gradient of one feature.
+// sum of x_e D[row e]: the partial gradient of one feature.
 template <int P, typename X>
 SPARSVM_INLINE void gradient(const X* x, const int32_t* at, int64_t count, int width,
                              const double* D, double* out) {
@@ -76,7 +76,7 @@ SPARSVM_INLINE void gradient(const X* x, const int32_t* at, int64_t count, int w
   }
 }
 
-/// sum of x_e^2 C[row e].
+// sum of x_e^2 C[row e].
 template <int P, typename X>
 SPARSVM_INLINE void curvature(const X* x, const int32_t* at, int64_t count, int width,
                               const float* C, int stride, double* out) {
@@ -102,7 +102,7 @@ SPARSVM_INLINE void curvature(const X* x, const int32_t* at, int64_t count, int 
   }
 }
 
-/// T += x_e step on the rows of a feature, D with it, and the partial gradient that results.
+// T += x_e step on the rows of a feature, D with it, and the partial gradient that results.
 template <LossKind loss, int P, typename X>
 SPARSVM_INLINE void move(const RowData& data, const X* x, const int32_t* at, int64_t count,
                          const double* step, double* T, double* D, double* out) {
@@ -131,8 +131,8 @@ SPARSVM_INLINE void move(const RowData& data, const X* x, const int32_t* at, int
   }
 }
 
-/// The same for the squared losses in one pass. The entry of the true class differs from what the
-/// vectors hold there; its share of the gradient is summed apart.
+// The same for the squared losses in one pass. The entry of the true class differs from what the
+// vectors hold there; its share of the gradient is summed apart.
 template <LossKind loss, int P, typename X>
 SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t* at, int64_t count,
                                  const double* step, double* T, double* D, double* out) {
@@ -217,7 +217,7 @@ SPARSVM_DISPATCH static void column_curvature(const ColumnView& c, int width, co
 #undef SPARSVM_CALL
 }
 
-/// sum of mass x^2.
+// sum of mass x^2.
 inline double column_moment(const ColumnView& c, const double* mass) {
   double sum = 0.0;
   for (int64_t e = 0; e < c.count; ++e) {
@@ -228,7 +228,7 @@ inline double column_moment(const ColumnView& c, const double* mass) {
   return sum;
 }
 
-/// T[row e] += x_e step.
+// T[row e] += x_e step.
 SPARSVM_DISPATCH static void add_column(const ColumnView& c, int width, const double* step,
                                         double* T) {
   for (int64_t e = 0; e < c.count; ++e) {
@@ -246,7 +246,7 @@ SPARSVM_DISPATCH static void add_column(const ColumnView& c, int width, const do
   }
 }
 
-/// move() for any width, at once where that is possible.
+// move() for any width, at once where that is possible.
 template <LossKind loss, int P, typename X>
 SPARSVM_INLINE void move_column(const RowData& data, const X* x, const ColumnView& c,
                                 const double* step, double* T, double* D, double* out) {
@@ -287,7 +287,7 @@ SPARSVM_MOVE(move_one_vs_rest, one_vs_rest)
 #undef SPARSVM_CALL
 #undef SPARSVM_MOVE
 
-/// D of the rows [from, to) from T.
+// D of the rows [from, to) from T.
 SPARSVM_DISPATCH static void all_slopes(const RowData& data, int64_t n, double* T, double* D) {
   const int width = data.width;
   for (int64_t i = 0; i < n; ++i) {
@@ -308,7 +308,7 @@ SPARSVM_DISPATCH static void all_slopes(const RowData& data, int64_t n, double* 
   }
 }
 
-/// The mean loss at T + t U; U may be null, `work` holds one row.
+// The mean loss at T + t U; U may be null, `work` holds one row.
 SPARSVM_DISPATCH static double mean_loss(const RowData& data, int64_t n, const double* T,
                                          const double* U, double t, double* work) {
   const int width = data.width;
@@ -364,7 +364,7 @@ class SmoothRows {
   LossKind loss() const { return loss_; }
   const RowData& data() const { return data_; }
 
-  /// T at weights zero and intercept b.
+  // T at weights zero and intercept b.
   void set_intercept(const double* b) {
     for (int64_t i = 0; i < n; ++i) {
       double* t = T.data() + i * width;
@@ -376,7 +376,7 @@ class SmoothRows {
     }
   }
 
-  /// To be called whenever T was changed from outside.
+  // To be called whenever T was changed from outside.
   void refresh_slopes() {
     all_slopes(data_, n, T.data(), D.data());
     known_ = tried_ = std::nan("");
@@ -393,7 +393,7 @@ class SmoothRows {
     }
   }
 
-  /// The mean loss at T + t U, or at T.
+  // The mean loss at T + t U, or at T.
   double value(double t) {
     tried_at_ = t;
     return tried_ = mean_loss(data_, n, T.data(), U.data(), t, row_.data());
@@ -423,8 +423,8 @@ class SmoothRows {
     }
   }
 
-  /// The loss part of the dual value at c times the slopes is c * gain - c^2 * square for the
-  /// squared losses; for the logistic one it is c * gain + entropy(c).
+  // The loss part of the dual value at c times the slopes is c * gain - c^2 * square for the
+  // squared losses; for the logistic one it is c * gain + entropy(c).
   double dual_gain() const {
     double gain = 0.0;
     for_each_dual([&](int64_t i, int k, double size) {
@@ -444,7 +444,7 @@ class SmoothRows {
       double off = 0.0, sum = 0.0;
       for (int k = 0; k < outputs; ++k) {
         if (outputs > 1 && k == y_[i]) continue;
-        const double q = c * std::fabs(d[k]) / mass_[i];
+        const double q = c * std::abs(d[k]) / mass_[i];
         off += q;
         if (q > 0.0) sum -= q * std::log(q);
       }
@@ -462,15 +462,15 @@ class SmoothRows {
     return cost_[y_[i] * K + k] * (margin_scale_ ? margin_scale_[i] : 1.0);
   }
 
-  /// visit(sample, class, size) of the dual variables: the slopes off the true class, for the
-  /// one-vs-rest loss on all classes.
+  // visit(sample, class, size) of the dual variables: the slopes off the true class, for the
+  // one-vs-rest loss on all classes.
   template <typename Visit>
   void for_each_dual(Visit visit) const {
     for (int64_t i = 0; i < n; ++i) {
       const double* d = D.data() + i * width;
       for (int k = 0; k < outputs; ++k) {
         if (outputs > 1 && loss_ != LossKind::ovr_squared_hinge && k == y_[i]) continue;
-        visit(i, outputs == 1 ? 1 - y_[i] : k, std::fabs(d[k]));
+        visit(i, outputs == 1 ? 1 - y_[i] : k, std::abs(d[k]));
       }
     }
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "linalg/row_tiles.hpp"
 #include "prox/prox.hpp"
 #include "support/simd.hpp"
 

@@ -155,7 +155,7 @@ class BlockNewton {
       refresh_scores();
       const bool balanced = free_.run(0.0);
       prices_.update(column_norms);
-      if (prices_.gap <= tol * std::fabs(prices_.objective)) return balanced;
+      if (prices_.gap <= tol * std::abs(prices_.objective)) return balanced;
       const std::size_t known = working_.size();
       for (int64_t u = 0; u < penalty_.count(); ++u)
         if (prices_.norms[at(u)] > 1.0 &&
@@ -174,7 +174,7 @@ class BlockNewton {
     for (;;) {
       free_.run(1e-2 * tol * std::min(penalty_.alpha, prices_.objective));
       prices_.update(working_);
-      if (prices_.gap <= tol * std::fabs(prices_.objective)) return true;
+      if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
       const bool better = prices_.gap < 0.95 * best || prices_.objective < lowest * (1.0 - 1e-12);
       idle = better ? 0 : idle + 1;
       if (idle > Settings::kPatience || iteration_ >= last) return false;
@@ -259,11 +259,11 @@ class BlockNewton {
       if (final)
         monitor_.record(iteration_, prices_.objective, std::max(prices_.gap, 0.0),
                         prices_.nonzeros);
-      if (prices_.gap <= tol * std::fabs(prices_.objective)) return;
+      if (prices_.gap <= tol * std::abs(prices_.objective)) return;
       if (iteration_ >= max_iter) return;
       // The gap jumps about; a falling objective is progress too. Where the gap is first order in
       // the distance from the optimum, the objective is second order.
-      const double share = std::min(prices_.gap / std::fabs(prices_.objective), 1.0);
+      const double share = std::min(prices_.gap / std::abs(prices_.objective), 1.0);
       const bool better = prices_.gap < 0.95 * best_gap ||
                           prices_.objective < lowest - Settings::kProgress * share * prices_.gap;
       idle = better ? 0 : idle + 1;

@@ -135,7 +135,7 @@ class DirectSystem {
           weight = -p * along[at(k)];
           along[at(k)] += 1.0;
         } else if (rows_.loss() == LossKind::logistic) {
-          const double q = std::fabs(d[k]) / p;
+          const double q = std::abs(d[k]) / p;
           along[at(k)] = 1.0;
           weight = p * q * (1.0 - q);
         } else if (d[k] != 0.0 && !(differences() && k == y)) {

@@ -54,7 +54,7 @@ class NewtonStep {
     bend();
     for (std::size_t e = 0; e < g_.size(); ++e) {
       if (mark_[e] != GroupPenalty::fixed)
-        outcome.residual = std::max(outcome.residual, std::fabs(g_[e] + q_[e]));
+        outcome.residual = std::max(outcome.residual, std::abs(g_[e] + q_[e]));
     }
     const SmoothNewtonSystem system{groups, starts_, features_, intercept_, active_,
                                     w_,     mark_,   h_,        straight_};
@@ -345,7 +345,7 @@ class NewtonStep {
     for (const double t : sizes) {
       const double after = rows_.value(t) + penalty_at(step, t) - t * linear;
       // Below rounding of the objective a step counts if it does not raise it.
-      const double noise = Settings::kRounding * std::fabs(before);
+      const double noise = Settings::kRounding * std::abs(before);
       if (!(after <= before + Settings::kArmijo * t * slope + noise)) continue;
       take(step, t);
       outcome.moved = true;

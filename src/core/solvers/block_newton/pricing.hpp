@@ -125,7 +125,7 @@ class GroupPrices {
     for (int64_t f = 0; column_norms && f < penalty_.size(u); ++f) {
       const double norm = column_norms[penalty_.features(u)[f]];
       for (int k = 0; k < outputs_; ++k)
-        g_[at(f * width_ + k)] = std::fabs(g_[at(f * width_ + k)]) + norm * error_[at(k)];
+        g_[at(f * width_ + k)] = std::abs(g_[at(f * width_ + k)]) + norm * error_[at(k)];
     }
     norms[at(u)] = penalty_.selects() ? penalty_.dual_norm(u, g_.data()) : 0.0;
     largest_norm = std::max(largest_norm, norms[at(u)]);

@@ -9,8 +9,6 @@
 
 namespace sparsvm {
 
-using std::int64_t;
-
 struct BlockNewtonSettings {
   // Continuation: the relative gap or progress at larger alphas, how far below the alpha at which
   // coefficients appear it begins, and the ratio between its alphas.

@@ -6,7 +6,7 @@
 
 #include "linalg/blas.hpp"
 #include "solvers/interior_point/face_system.hpp"
-#include "solvers/interior_point/iterate.hpp"
+#include "solvers/interior_point/interior_point.hpp"
 #include "solvers/interior_point/settings.hpp"
 
 namespace sparsvm {

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "solvers/interior_point/iterate.hpp"
 #include "solvers/interior_point/scaled_problem.hpp"
 #include "solvers/interior_point/settings.hpp"
 
