@@ -1,8 +1,8 @@
-"""The array types of the package."""
+"""The types of the package: arrays, and the names that options may have."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,3 +16,9 @@ Bools = NDArray[np.bool_]
 Array = NDArray[Any]
 Counts = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
+
+LossName = Literal["hinge", "squared_hinge", "logistic", "ovr_squared_hinge", "ramp"]
+PenaltyName = Literal[
+    "l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group", "l0", "capped_l1"
+]
+ClassWeight = Literal["balanced"] | dict[Any, float] | None

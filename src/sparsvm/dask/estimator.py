@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import _fit_context
-
+from sparsvm._typing import ClassWeight, LossName, PenaltyName
 from sparsvm.dask.collections import partitions
 from sparsvm.dask.engine import Cluster
+from sparsvm.data.inputs import fit_context
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
 from sparsvm.losses import Loss
 from sparsvm.partitioned.estimator import SparseSVC as OverPartitions
@@ -49,12 +49,12 @@ random_state, verbose
 
     def __init__(
         self,
-        loss: str | Loss = "hinge",
-        penalty: str | Penalty = "l1",
+        loss: LossName | Loss = "hinge",
+        penalty: PenaltyName | Penalty = "l1",
         *,
         alpha: float | None = None,
         fit_intercept: bool = True,
-        class_weight: str | dict[Any, float] | None = None,
+        class_weight: ClassWeight = None,
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -78,7 +78,7 @@ random_state, verbose
         )
         self.client = client
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, sample_margin: Any = None
     ) -> SparseSVC:

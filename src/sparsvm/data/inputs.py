@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
@@ -59,6 +60,21 @@ PARAMETER_CONSTRAINTS: dict[str, list[Any] | str] = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
+    """Return scikit-learn's decorator of ``fit``, which leaves the types of the method as they are.
+
+    Parameters
+    ----------
+    prefer_skip_nested_validation : bool
+        Whether parameters of estimators inside are known to be valid.
+    """
+    decorator = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+    return cast(Callable[[Method], Method], decorator)
 
 
 class Caller(ClassifierMixin, BaseEstimator):

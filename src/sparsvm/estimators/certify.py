@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Floats, LossName, PenaltyName
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller, Within
 from sparsvm.data.training_set import read_training_set
 from sparsvm.losses import Loss, SquaredHinge, as_loss
@@ -70,8 +70,8 @@ def certify(
     coef: Any,
     intercept: Any = None,
     *,
-    loss: str | Loss,
-    penalty: str | Penalty,
+    loss: LossName | Loss,
+    penalty: PenaltyName | Penalty,
     alpha: float | None,
     fit_intercept: bool = True,
     sample_weight: Any = None,

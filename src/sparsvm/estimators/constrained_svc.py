@@ -6,18 +6,17 @@ import time
 import warnings
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsvm._typing import Floats
+from sparsvm._typing import ClassWeight, Floats, LossName, PenaltyName
 from sparsvm.budget.problem import FEASIBLE, ConstrainedProblem, ConstrainedSolution
 from sparsvm.budget.registry import as_constrained_solver
 from sparsvm.budget.search import BudgetSearch
 from sparsvm.certificate.finalise import FLOAT32_TOL, as_type, centred, tolerance
-from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within, fit_context
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
 from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.penalised import PenalisedClassifier
@@ -30,6 +29,9 @@ from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import blas_threads, resolve
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
@@ -138,11 +140,11 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
     def __init__(
         self,
         eta: float | None = None,
-        penalty: str | Penalty = "l1",
+        penalty: PenaltyName | Penalty = "l1",
         *,
-        loss: str | Loss = "hinge",
+        loss: LossName | Loss = "hinge",
         fit_intercept: bool = True,
-        class_weight: str | dict[Any, float] | None = None,
+        class_weight: ClassWeight = None,
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -164,10 +166,8 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None
-    ) -> ConstrainedSparseSVC:
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None) -> Self:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
 
         Parameters

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import (
@@ -19,8 +19,8 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
-from sparsvm._typing import Array, Floats
-from sparsvm.data.inputs import Within
+from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName
+from sparsvm.data.inputs import Within, fit_context
 from sparsvm.data.training_set import Samples, read_all, unchanged_on_error
 from sparsvm.estimators.cv_folds import (
     FoldResult,
@@ -42,6 +42,9 @@ from sparsvm.losses import Loss, as_loss
 from sparsvm.path.grid import checked_grid
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.solvers import thread_count
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # sklearn.model_selection and sklearn.metrics are imported where they are used: loading them takes
 # as long as loading this whole package.
@@ -167,8 +170,8 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
 
     def __init__(
         self,
-        loss: str | Loss = "hinge",
-        penalty: str | Penalty = "l1",
+        loss: LossName | Loss = "hinge",
+        penalty: PenaltyName | Penalty = "l1",
         *,
         alphas: Any = None,
         n_alphas: int = 100,
@@ -177,10 +180,10 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         param_grid: Any = None,
         cv: Any = None,
         scoring: Any = None,
-        rule: str = "best",
+        rule: Literal["best", "1se"] = "best",
         refit: bool = True,
         fit_intercept: bool = True,
-        class_weight: str | dict[Any, float] | None = None,
+        class_weight: ClassWeight = None,
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -213,10 +216,10 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         tags.input_tags.sparse = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None, **params: Any
-    ) -> SparseSVCCV:
+    ) -> Self:
         """Choose alpha by cross-validation and fit on all samples.
 
         Parameters

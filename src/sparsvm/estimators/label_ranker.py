@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsvm._typing import Array, Floats
+from sparsvm._typing import Array, Floats, PenaltyName
 from sparsvm.certificate.finalise import finalised, inner_tolerance, tolerance
-from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller, Within, read_samples
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller, Within, fit_context, read_samples
 from sparsvm.data.label_sets import LabelSets, read_label_sets
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.fit_warnings import advise
@@ -32,6 +31,9 @@ from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers import blas_threads, thread_count
 from sparsvm.solvers.ranking import RANKING, resolve_ranking
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class SparseLabelRanker(SparseLinearClassifier):
@@ -149,7 +151,7 @@ class SparseLabelRanker(SparseLinearClassifier):
 
     def __init__(
         self,
-        penalty: str | Penalty = "l1/l2",
+        penalty: PenaltyName | Penalty = "l1/l2",
         *,
         alpha: float | None = None,
         normalise: bool = False,
@@ -181,8 +183,8 @@ class SparseLabelRanker(SparseLinearClassifier):
         tags.classifier_tags.multi_label = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseLabelRanker:
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
 
         Parameters

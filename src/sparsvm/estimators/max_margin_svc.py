@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from sparsvm._typing import Bools, Floats
-from sparsvm.data.inputs import Within
+from sparsvm._typing import Bools, ClassWeight, Floats
+from sparsvm.data.inputs import Within, fit_context
 from sparsvm.data.training_set import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.hierarchical import HierarchicalSolution, as_hierarchical_solver
@@ -22,6 +21,9 @@ from sparsvm.penalties import L2
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
 from sparsvm.solvers import blas_threads
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # float32 coefficients attain margins to about this share of themselves.
 _FLOAT32_TOL = 1e-4
@@ -129,7 +131,7 @@ class MaxMarginSVC(SparseLinearClassifier):
     def __init__(
         self,
         *,
-        class_weight: str | dict[Any, float] | None = None,
+        class_weight: ClassWeight = None,
         solver: Any = "auto",
         tol: float = 1e-6,
     ) -> None:
@@ -137,8 +139,8 @@ class MaxMarginSVC(SparseLinearClassifier):
         self.solver = solver
         self.tol = tol
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginSVC:
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
 
         Parameters

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -22,12 +22,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsvm._typing import Array, Bools, Ints
 from sparsvm.certificate.finalise import inner_tolerance, tolerance
+from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.svm_path import SVMPath
 from sparsvm.path.grid import grid_below
 from sparsvm.path.svm_path import first_steps, follow
 from sparsvm.solvers import blas_threads
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # Alphas between the first feature and the model asked for, where there is a limit of features.
 _STEPS = 100
@@ -100,8 +104,8 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> SparseSelector:
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Fit the model whose features are kept.
 
         Parameters

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from functools import update_wrapper
 from numbers import Real
 from types import MethodType
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from scipy.special import log_softmax
-from sklearn.base import _fit_context
 
-from sparsvm._typing import Array, Bools
+from sparsvm._typing import Array, Bools, ClassWeight, LossName, PenaltyName
 from sparsvm.certificate.finalise import finalised, tolerance
 from sparsvm.certificate.least_norm import far_along, least_norm, without_minimum
-from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within, fit_context
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
 from sparsvm.estimators.fit_warnings import advise, tell_never_predicted
 from sparsvm.estimators.linear import highest
@@ -30,6 +29,9 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.recession import Recession, recession
 from sparsvm.problem.solution import Solution, Start
 from sparsvm.solvers import as_solver, blas_threads, resolve
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Probabilities:
@@ -180,12 +182,12 @@ class SparseSVC(RowDual, PenalisedClassifier):
 
     def __init__(
         self,
-        loss: str | Loss = "hinge",
-        penalty: str | Penalty = "l1",
+        loss: LossName | Loss = "hinge",
+        penalty: PenaltyName | Penalty = "l1",
         *,
         alpha: float | None = None,
         fit_intercept: bool = True,
-        class_weight: str | dict[Any, float] | None = None,
+        class_weight: ClassWeight = None,
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -207,10 +209,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None
-    ) -> SparseSVC:
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None) -> Self:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
 
         Parameters

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -16,13 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsvm._typing import Array, Bools, Counts, Floats, Ints
 from sparsvm.certificate.finalise import tolerance
-from sparsvm.data.inputs import TooFewClasses, Within
+from sparsvm.data.inputs import TooFewClasses, Within, fit_context
 from sparsvm.data.training_set import Samples, read_all, unchanged_on_error
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.stability_bounds import unimodal_bound, worst_case_bound
 from sparsvm.path.grid import grid_below
 from sparsvm.path.svm_path import NoPath, first_steps, follow
 from sparsvm.solvers import thread_count
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 PAIRS, HALVES, BOOTSTRAP = "complementary_pairs", "half_samples", "bootstrap"
 
@@ -153,8 +156,8 @@ class StabilitySelection(SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> StabilitySelection:
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Follow the path of every resample and count what is selected.
 
         Parameters

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sparsvm._typing import Array, Floats
+from sparsvm._typing import Array, Floats, LossName, PenaltyName
 from sparsvm.certificate.finalise import tolerance
 from sparsvm.data.training_set import TrainingSet
 from sparsvm.estimators.sparse_svc import SparseSVC
@@ -180,8 +180,8 @@ def svm_path(
     X: Any,
     y: Any,
     *,
-    loss: str | Loss = "hinge",
-    penalty: str | Penalty = "l1",
+    loss: LossName | Loss = "hinge",
+    penalty: PenaltyName | Penalty = "l1",
     alphas: ArrayLike | None = None,
     n_alphas: int = 100,
     eps: float = 1e-3,

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.finalise import inner_tolerance, tolerance
+from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
@@ -81,7 +81,7 @@ class SparseSVC(OnOneMachine):
     True
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, sample_margin: Any = None
     ) -> SparseSVC:
