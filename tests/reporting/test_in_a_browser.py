@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from sparsvm import SparseSVCCV, report
+from sparsvm import SparseSVC, SparseSVCCV, report
 from sparsvm.penalties import L1
 
 pytest.importorskip("plotly")
@@ -121,6 +121,19 @@ def test_it_is_readable_at_the_width_of_a_phone(show, page, width):
         ".filter((e) => e.offsetParent).map((e) => parseFloat(getComputedStyle(e).fontSize)))"
     )
     assert smallest >= 13
+
+
+def test_a_long_table_scrolls_in_its_frame_and_the_page_ends_with_its_text(show, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 300)), rng.integers(0, 15, size=40)
+    model = SparseSVC(penalty="l2").fit(X, y)
+    for width in (375, 1200):
+        browser = show(report(model, X, y, tmp_path / "r.html"), width=width)
+        end, bottom, wide = browser.execute_script(
+            "return [document.documentElement.scrollHeight, document.querySelector('main')"
+            ".getBoundingClientRect().bottom, document.documentElement.scrollWidth]"
+        )
+        assert end <= bottom + 100 and wide <= width
 
 
 def test_text_stands_out_from_the_paper_in_light_and_dark(show, page):
