@@ -93,6 +93,8 @@ inline constexpr double kContrast = 100.0;
 // The first working set has about as many features as samples, and at least so many: with four times
 // as many, iterations took twice as long and their number hardly fell.
 inline constexpr int64_t kLeastOpening = 10;
+// A warm start knows better: so many blocks besides each that it uses.
+inline constexpr int64_t kOpeningPerUsed = 1;
 // Dual norms: at the first, blocks are in the first working set; at the second they enter in later
 // iterations. In early ones, and while blocks outside shorten the steps, PartialPricing's kNear.
 inline constexpr double kOpeningNorm = 0.95, kEnteringNorm = 0.98;

@@ -290,7 +290,7 @@ void InteriorPoint::advance(double primal, double dual) {
 
 void InteriorPoint::remove_idle() {
   if (system_.n_explicit() > 0) return;
-  const std::vector<char> idle = set_.remove_idle();
+  const std::vector<char> idle = set_.remove_idle(system_.by_features());
   if (idle.empty()) return;
   std::size_t kept = 0;
   for (std::size_t b = 0; b < idle.size(); ++b)

@@ -24,8 +24,13 @@ WorkingSet::WorkingSet(ScaledProblem& problem, const double* column_norms)
 void WorkingSet::open(const std::vector<double>& Y, double mu, const double* start_weights) {
   const int64_t width =
       std::max<int64_t>(1, layout_.largest_block() / (layout_.joint ? p_.outputs : 1));
-  const int64_t opening =
-      std::max<int64_t>(kLeastOpening, p_.n / width) * (layout_.joint ? 1 : p_.outputs);
+  const int64_t copies = layout_.joint ? 1 : p_.outputs;
+  int64_t opening = std::max<int64_t>(kLeastOpening, p_.n / width) * copies;
+  if (start_weights) {
+    int64_t used = 0;
+    for (int64_t b = 0; b < layout_.n_blocks(); ++b) used += nonzero(b, start_weights);
+    opening = std::min(opening, kLeastOpening * copies + kOpeningPerUsed * used);
+  }
   // The best so far, cut back to as many as are wanted whenever they are some times that.
   std::vector<std::pair<double, int64_t>> ranked;
   double least = -1.0;
@@ -236,8 +241,9 @@ void WorkingSet::keep_farthest(std::size_t most, std::vector<int64_t>& entering)
 }
 
 // Such blocks take as much time as others and no part in the solution. One that enters again stays.
-std::vector<char> WorkingSet::remove_idle() {
-  if (blocks.n_coordinates() <= 2 * p_.n) return {};
+std::vector<char> WorkingSet::remove_idle(bool by_features) {
+  // Few blocks cost nothing beside a factorisation of the size of the samples.
+  if (blocks.n_coordinates() <= (by_features ? p_.n / 2 : 2 * p_.n)) return {};
   std::vector<double> g(layout_.largest_block()), sparse;
   const auto norm = [&](int64_t b, const std::vector<double>& values) {
     const int64_t size = layout_.values(b, values.data(), nullptr, 0.0, g.data());

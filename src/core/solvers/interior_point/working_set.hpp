@@ -157,7 +157,7 @@ class WorkingSet {
   void list_next(double rest, double lost, std::vector<int64_t>& entering) const;
   // Takes out blocks far from their boundary whose weights complementarity calls zero. Returns which
   // ones left, or nothing if all stay.
-  std::vector<char> remove_idle();
+  std::vector<char> remove_idle(bool by_features);
 
   // ---- products ----
 

@@ -244,6 +244,11 @@ MmapVector<double> Sdca::center_of(const std::vector<int32_t>& list) {
   return rows_of(list, features_.features(), features_.center(), outputs_);
 }
 
+bool Sdca::affordable(int64_t entries) const {
+  const int64_t bytes = n_ * entries * static_cast<int64_t>(sizeof(double) + sizeof(int32_t));
+  return bytes <= std::max(Settings::kSmallRows, 2 * problem_.design->data_bytes());
+}
+
 void Sdca::rebuild() {
   stale_ = false;
   if (current() && samples_.reading()) {
@@ -254,8 +259,8 @@ void Sdca::rebuild() {
   MmapVector<double> center = center_of(list);
   std::vector<int64_t> needed;
   EntryList entries;
-  if (features_.separates() && (problem_.design->sparse() || compress_))
-    entries = working_set_.entries(list, center, pull_of(list), needed);
+  if (features_.separates()) entries = working_set_.entries(list, center, pull_of(list), needed);
+  if (!problem_.design->sparse() && !compress_ && !affordable(entries.size())) entries = {};
   if (!entries.first.empty() && working_set_.covers(needed, entries.size())) {
     list = features_.features();
     entries = features_.entries();

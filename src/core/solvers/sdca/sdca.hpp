@@ -148,6 +148,9 @@ class Sdca {
 
   MmapVector<double> center_of(const std::vector<int32_t>& list);
 
+  // Whether so many entries of dense samples may be copied out, one by one.
+  bool affordable(int64_t entries) const;
+
   void rebuild();
 
   // Evaluate the centre and the dual on the whole problem.
