@@ -317,7 +317,7 @@ def test_penalties_that_coincide_resolve_to_the_simpler_kind(penalty, kind):
         (L1(weights=[1.0, 2.0]), r"shape \(2,\) but there are 3 features in 3 groups"),
         (L1(weights=[1.0, -2.0, 1.0]), "not negative; weight 1 is -2.0"),
         (L1(weights=[1.0, 2.0, np.nan]), "not negative; weight 2 is nan"),
-        (L1(weights="std"), "'scale'; got 'std'"),
+        (L1(weights="std"), "'scale' or 'sqrt_size'; got 'std'"),
         (L1(weights="scale"), "standard deviation of each of the 3 columns; got none"),
         (ElasticNet(l1_ratio=1.5), "l1_ratio between 0 and 1; got l1_ratio=1.5"),
         (SparseGroup(l1_ratio=-0.1), "l1_ratio between 0 and 1"),

@@ -22,6 +22,7 @@ from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Logistic, Loss, as_loss
 from sparsvm.parameters import LARGEST
+from sparsvm.path.adaptive import adapted
 from sparsvm.path.svm_path import require_convex
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
@@ -125,6 +126,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
         Share of the training weight of each class, which decides between equal scores.
     alpha_ : float
         Strength of the penalty that was used.
+    penalty_weights_ : ndarray of shape (n_features,)
+        The weights of the penalty, where they are "adaptive".
     objective_ : float
         Value of the objective at the solution.
     dual_gap_ : float
@@ -289,7 +292,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
 
     def _problem(self, data: TrainingSet, loss: Loss, penalty: Penalty) -> Problem:
         alpha = default_alpha(data.total) if self.alpha is None else float(self.alpha)
-        return regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
+        weighted = adapted(data, loss, penalty, self.fit_intercept)
+        return regularised_problem(data, loss, weighted, alpha, self.fit_intercept)
 
     def _resolved_problem(self, data: TrainingSet) -> Problem:
         """Return the problem of ``fit``."""
@@ -324,6 +328,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
         self._store_solution(problem, data, solution)
         self._row_shares = data.row_shares()
         self.alpha_ = problem.alpha
+        if getattr(as_penalty(self.penalty), "adaptive", False):
+            self.penalty_weights_ = problem.penalty.omega
         return self._store_support(problem, data, solution)
 
     def _store_support(self, problem: Problem, data: TrainingSet, solution: Solution) -> Bools:

@@ -15,6 +15,7 @@ from sparsvm.certificate.finalise import finalised
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller
 from sparsvm.data.training_set import TrainingSet, read_training_set
 from sparsvm.losses import Loss, as_loss
+from sparsvm.path.adaptive import adapted
 from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha, quick_bound
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.grid import (
@@ -227,7 +228,9 @@ def read_problem(
         class_weight=class_weight,
     )
     alpha = default_alpha(data.total)
-    problem = regularised_problem(data, as_loss(loss), as_penalty(penalty), alpha, fit_intercept)
+    kind = as_loss(loss)
+    weighted = adapted(data, kind, as_penalty(penalty), fit_intercept)
+    problem = regularised_problem(data, kind, weighted, alpha, fit_intercept)
     require_convex(problem)
     return data, problem
 

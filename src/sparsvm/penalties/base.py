@@ -12,12 +12,18 @@ from sparsvm._typing import Features as ColumnNumbers
 from sparsvm._typing import Floats
 from sparsvm.parameters import LARGEST, Parameterised, number
 from sparsvm.penalties.custom import CustomNorm, CustomTerms
-from sparsvm.penalties.layout import feature_weights, group_numbers, is_scaled, spread_weights
+from sparsvm.penalties.layout import (
+    feature_weights,
+    group_numbers,
+    is_product,
+    is_scaled,
+    spread_weights,
+)
 from sparsvm.penalties.names import Features, Names, aligned_groups, aligned_weights, holds_lists
 from sparsvm.penalties.terms import L1Terms, PenaltyTerms
 
 _COMMON = """
-    weights : None, array of length d or n_groups, dict, "scale", "sqrt_size" or tuple, default=None
+    weights : None, array, dict, "scale", "sqrt_size", "adaptive" or tuple, default=None
         Factors that multiply the coefficients inside the penalty, one per feature (or one per
         group where there are fewer groups than features; groups count in sorted order of their
         labels). 0 leaves a feature unpenalised; others lie between 1e-50 and 1e50. "scale" takes
@@ -28,7 +34,12 @@ _COMMON = """
         position (or by label of ``groups``), others being 1; a pandas series with labels is
         aligned with them.
         ``("scale", {"age": 0})`` multiplies the standard deviations by such factors,
-        ``("scale", "sqrt_size")`` by the roots.
+        ``("scale", "sqrt_size")`` by the roots. "adaptive"
+        (or ``("adaptive", {"age": 0})``) weighs features by the inverse of their weights in a
+        first fit with the penalty l2 and ``alpha=None``, so that strong features are hardly
+        shrunk and weak ones fall out earlier (Zou 2006); :class:`~sparsvm.SparseSVC`,
+        :func:`~sparsvm.svm_path` and :class:`~sparsvm.SparseSVCCV`, there inside each fold, make
+        that fit.
 """
 _GROUPED = """
     groups : None, int, one label per feature, dict, or list of lists, default=None
@@ -149,6 +160,18 @@ class BuiltInPenalty(Penalty):
     def needs_column_std(self) -> bool:
         """Whether :meth:`resolve` needs the standard deviations of the columns."""
         return is_scaled(self.weights)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the weights come from a first fit: "adaptive", or times factors of the user's."""
+        named = self.weights[0] if is_product(self.weights) else self.weights
+        return isinstance(named, str) and named == "adaptive"
+
+    def adaptive_factors(self, d: int) -> Floats:
+        """Return the factors that multiply adaptive weights, one per feature."""
+        groups, n_groups = group_numbers(self.groups, d)
+        factors = self.weights[1] if is_product(self.weights) else None
+        return feature_weights(factors, groups, n_groups, None)
 
     def aligned(self, d: int, feature_names: Names) -> BuiltInPenalty:
         """Return it with all that was given by the names of features in the order of columns."""

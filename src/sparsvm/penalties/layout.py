@@ -78,14 +78,20 @@ def feature_weights(
         omega = factors * feature_weights(weights[0], groups, n_groups, column_std)
         _require_moderate(omega)
         return omega
+    wrong = (
+        "weights must be None, 'adaptive', an array of numbers, 'scale' or 'sqrt_size'; got "
+        f"{weights!r}."
+    )
     if isinstance(weights, str):
         if weights == "sqrt_size":
             return np.sqrt(np.bincount(groups, minlength=n_groups))[groups]
-        if weights != "scale":
+        if weights == "adaptive":
             raise ValueError(
-                "weights must be None, an array of numbers, 'scale' or 'sqrt_size'; got "
-                f"{weights!r}."
+                "weights='adaptive' come from a first fit, which SparseSVC, SparseSVCCV, svm_path "
+                "and alpha_max make. Give weights as an array here."
             )
+        if weights != "scale":
+            raise ValueError(wrong)
         if column_std is None or np.shape(column_std) != (d,):
             raise ValueError(
                 f"weights='scale' needs the standard deviation of each of the {d} columns; got "
@@ -98,9 +104,7 @@ def feature_weights(
     except (TypeError, ValueError, OverflowError):
         omega = np.array(None)
     if omega.dtype != np.float64:
-        raise ValueError(
-            f"weights must be None, an array of numbers, 'scale' or 'sqrt_size'; got {weights!r}."
-        )
+        raise ValueError(wrong)
     if omega.ndim != 1 or omega.size not in (d, n_groups):
         raise ValueError(
             f"weights has shape {omega.shape} but there are {d} features in {n_groups} groups; "
