@@ -20,6 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 from sparsvm import (
     ConstrainedSparseSVC,
     MaxMarginSVC,
+    SparseLabelRanker,
     SparseSVC,
     SparseSVCCV,
     SVMPath,
@@ -192,6 +193,19 @@ def test_what_files_cannot_hold_is_told_when_fitting_again(tmp_path):
         same.fit(X, Y3)
     chosen = SparseSVCCV(cv=StratifiedKFold(3), n_alphas=3).fit(X, Y3)
     assert "StratifiedKFold" in repr(saved_and_loaded(chosen, tmp_path).cv)
+
+
+@pytest.mark.parametrize("threshold", ["regression", 0.25])
+def test_a_label_ranker_comes_back(threshold, tmp_path):
+    sets = (rng.random((45, 4)) < 0.4).astype(int)
+    for labels in (sets, Y3):
+        model = SparseLabelRanker(alpha=0.02, threshold=threshold).fit(X, labels)
+        same = saved_and_loaded(model, tmp_path)
+        assert same.decision_function(NEW).tobytes() == model.decision_function(NEW).tobytes()
+        assert np.array_equal(same.predict(NEW), model.predict(NEW))
+    same.threshold_coef_ = same.threshold_coef_[:1]
+    with pytest.raises(ValueError, match="threshold of the label ranker is none"):
+        save_model(same, tmp_path / "other")
 
 
 def test_the_certificate_comes_back(tmp_path):

@@ -17,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sparsvm import (
     ConstrainedSparseSVC,
     MaxMarginSVC,
+    SparseLabelRanker,
     SparseSelector,
     SparseSVC,
     SparseSVCCV,
@@ -167,6 +168,8 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(SparseSVC())
     model = SparseSVC(alpha=0.05).fit(X, Y)
+    with pytest.raises(ValueError, match="which SparseLabelRanker does not"):
+        to_onnx(SparseLabelRanker().fit(X, np.eye(3, dtype=int)[Y]))
     model.classes_ = np.array([1, "a", 2.0], dtype=object)
     with pytest.raises(ValueError, match="ONNX has no type for the labels 1, 'a'"):
         to_onnx(model)

@@ -13,6 +13,7 @@ from sparsvm.penalties import L1, GroupL2, GroupLinf
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 import constrained
+import deployment
 import stress
 from exact_hinge.benchmark_utils.cases import CASES, make_problem, simulated
 from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
@@ -81,3 +82,10 @@ def test_a_stressed_fit_with_a_false_proof_or_without_one_is_told(capsys):
     assert " fits (seeds 0 to " in capsys.readouterr().out
     stress.main(["--one", "0"])
     assert "norms of columns" in capsys.readouterr().out
+
+
+def test_files_of_one_model_are_compared(tmp_path):
+    _, X, y, model = next(deployment.cases())
+    ours, joblib, sparsified, *_ = deployment.sizes(model.fit(X, y), X, y, tmp_path)
+    assert 0 < ours < joblib and sparsified < joblib
+    assert all(taken >= 0.0 for taken in deployment.microseconds(lambda: None, lambda: None))

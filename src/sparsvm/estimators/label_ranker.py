@@ -104,6 +104,8 @@ class SparseLabelRanker(SparseLinearClassifier):
         (see :class:`~sparsvm.problem.ranking.RankingProblem`).
     selected_features_ : ndarray
         Indices of the features that any label uses.
+    multilabel_ : bool
+        Whether the labels were sets, or one for each sample.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are all strings.
@@ -238,7 +240,7 @@ class SparseLabelRanker(SparseLinearClassifier):
         X = read_samples(self, X)
         coef, intercept = self._checked_coefficients()
         scores = column_scores(X, coef) + intercept
-        if not self._multilabel:
+        if not self.multilabel_:
             return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
         return np.asarray(
             scores - (scores @ self.threshold_coef_ + self.threshold_intercept_)[:, None]
@@ -259,7 +261,7 @@ class SparseLabelRanker(SparseLinearClassifier):
             shape (n_samples,).
         """
         scores = self.decision_function(X)
-        if self._multilabel:
+        if self.multilabel_:
             return np.asarray(scores > 0.0).astype(np.int64)
         if scores.ndim == 1:
             return np.asarray(self.classes_[(scores > 0.0).astype(np.intp)])
@@ -357,7 +359,7 @@ class SparseLabelRanker(SparseLinearClassifier):
     def _store(self, problem: RankingProblem, known: LabelSets, solution: Solution) -> None:
         dtype = known.data.dtype
         self.classes_ = known.labels
-        self._multilabel = known.multilabel
+        self.multilabel_ = known.multilabel
         same = solution.coef.dtype == dtype
         self.coef_ = solution.coef if same else Columns.of(solution.coef).dense(dtype)
         self.intercept_ = solution.intercept.astype(dtype)

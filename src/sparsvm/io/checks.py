@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm.data.inputs import MOST_FEATURES
+from sparsvm.estimators.label_ranker import SparseLabelRanker
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.selector import SparseSelector
 from sparsvm.estimators.sparse_svc import SparseSVC
@@ -60,6 +61,18 @@ def require_consistent(est: Any) -> None:
     ):
         raise ValueError("class_prior_ is not one share of the weight for each class")
     est._checked_coefficients()
+    if isinstance(est, SparseLabelRanker):
+        slope, level = known.get("threshold_coef_"), known.get("threshold_intercept_")
+        if not (
+            isinstance(slope, np.ndarray)
+            and slope.dtype.kind == "f"
+            and slope.shape == classes.shape
+            and np.isfinite(slope).all()
+            and isinstance(level, float)
+            and np.isfinite(level)
+            and isinstance(known.get("multilabel_"), bool)
+        ):
+            raise ValueError("the threshold of the label ranker is none")
     if "result_" in known and not hasattr(known["result_"], "status"):
         raise ValueError("result_ is not what a solver returned")
 

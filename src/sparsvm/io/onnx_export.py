@@ -67,6 +67,11 @@ def to_onnx(est: Any, dtype: Any = None) -> Any:
     check_is_fitted(est)
     if not isinstance(est, SparseLinearClassifier):
         return _pipeline(est, np.dtype(np.float32 if dtype is None else dtype))
+    if not _predicts_one_label(type(est)):
+        raise ValueError(
+            f"to_onnx exports classifiers that predict the label of the highest score, which "
+            f"{type(est).__name__} does not."
+        )
     check_is_fitted(est, "coef_")
     onnx = _imported("onnx")
     kind = np.dtype(_float_type(est) if dtype is None else dtype)
@@ -88,7 +93,7 @@ def register_converters() -> None:
     """
     skl2onnx = _imported("skl2onnx")
     for name, kind in ESTIMATORS.items():
-        if issubclass(kind, SparseLinearClassifier):
+        if _predicts_one_label(kind):
             skl2onnx.update_registered_converter(
                 kind, f"Sparsvm{name}", _infer_shapes, _convert, parser=_parse
             )
@@ -96,6 +101,12 @@ def register_converters() -> None:
         skl2onnx.update_registered_converter(
             kind, f"Sparsvm{kind.__name__}", _infer_selection, _convert_selection
         )
+
+
+def _predicts_one_label(kind: type[Any]) -> bool:
+    """Whether a class predicts the label of the highest score, and nothing else."""
+    plain = issubclass(kind, SparseLinearClassifier)
+    return plain and kind.predict is SparseLinearClassifier.predict
 
 
 def _float_type(model: SparseLinearClassifier) -> Any:

@@ -8,6 +8,7 @@ from sparsvm.budget import CONSTRAINED_SOLVERS
 from sparsvm.budget.problem import ConstrainedSolution
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.cv import SparseSVCCV
+from sparsvm.estimators.label_ranker import SparseLabelRanker
 from sparsvm.estimators.selector import SparseSelector
 from sparsvm.estimators.stability import StabilitySelection
 from sparsvm.hierarchical import SOLVERS as HIERARCHICAL_SOLVERS
@@ -25,6 +26,7 @@ ESTIMATORS: dict[str, type[Any]] = {
         SparseSVCCV,
         ConstrainedSparseSVC,
         MaxMarginSVC,
+        SparseLabelRanker,
         SparseSelector,
         StabilitySelection,
     )
