@@ -234,6 +234,11 @@ def few_scores(X: Any, coef: Any) -> Array:
         return np.asarray(X @ coef.T)
     if sp.issparse(coef):
         scores = (X.astype(np.float64) @ coef.T).toarray()
+    elif X.shape[0] == 1:
+        # Building a matrix of the features in use takes as long as all the rest.
+        entries = slice(X.indptr[0], X.indptr[1])
+        weights = coef[:, X.indices[entries]].astype(np.float64)
+        scores = (weights @ X.data[entries].astype(np.float64))[None]
     else:
         present, places = np.unique(X.indices, return_inverse=True)
         shape = (X.shape[0], present.size)
