@@ -149,6 +149,13 @@ def test_at_most_max_features_are_kept_and_the_model_uses_exactly_those(limit):
     assert np.array_equal(loose.estimator_.coef_, plain.coef_)
 
 
+def test_cross_validation_chooses_among_models_of_at_most_max_features():
+    inner = SparseSVCCV("squared_hinge", "l1/l2", n_alphas=15, cv=3)
+    selector = SparseSelector(inner, max_features=3).fit(X, Y)
+    assert set(selector.selected_features_) <= {0, 1, 2}
+    assert selector.estimator_.max_features == 3 and inner.max_features is None
+
+
 def test_features_that_enter_at_once_are_told():
     # Three classes of equal size: the hinge is not smooth at zero, and no feature is the first.
     selector = SparseSelector(SparseSVC(penalty="l1/l2"), max_features=1)

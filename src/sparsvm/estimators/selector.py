@@ -56,8 +56,8 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     max_features : int or None, default=None
         The largest number of features. A :class:`~sparsvm.SparseSVC` that would use more is
         replaced by the last model of its path, from ``alpha_max`` downwards, that uses at most
-        so many; a :class:`~sparsvm.SparseSVCCV` with a parameter ``max_features`` is given this
-        one. Other estimators take none.
+        so many; a :class:`~sparsvm.SparseSVCCV` is given it as its own parameter, and chooses among
+        such models. Other estimators take none.
 
     Attributes
     ----------
