@@ -179,7 +179,7 @@ def test_clusters_bound_the_loss_of_their_samples_from_below_at_any_point():
         return float(np.sum(mass * terms.max(axis=1)))
 
     W, b = rng.standard_normal((3, 12)), rng.standard_normal(3)
-    state, report = divide(part, 0, None, Task(population, cost, W, b, 5, 10))
+    state, report = divide(part, 0, None, Task(population, cost, W, b, 5, 10, 1000))
     everyone = np.full(len(y), 1 / len(y))
     assert report.loss == pytest.approx(loss(X, y, everyone, W, b))
     clusters = report.added
@@ -191,7 +191,7 @@ def test_clusters_bound_the_loss_of_their_samples_from_below_at_any_point():
         assert loss(clusters.X, clusters.y, clusters.mass, V, c) <= exact + 1e-12
     # Where all clusters of the new point are on one piece each, the two losses are equal.
     kept = {int(k): at for at, k in enumerate(clusters.number)}
-    state, later = divide(part, 0, state, Task(population, cost, V, c, 5, 10))
+    state, later = divide(part, 0, state, Task(population, cost, V, c, 5, 10, 1000))
     left = [at for k, at in kept.items() if k not in set(later.gone.tolist())]
     total = loss(clusters.X[left], clusters.y[left], clusters.mass[left], V, c)
     total += loss(later.added.X, later.added.y, later.added.mass, V, c)

@@ -68,7 +68,7 @@ class Task(NamedTuple):
     """What all partitions are told: the point, and how finely to divide.
 
     ``singles`` samples nearest to another piece are left by themselves; at the first division the
-    others form about ``groups`` clusters.
+    others form about ``groups`` clusters, and later divisions add about ``more``.
     """
 
     population: Population
@@ -77,6 +77,7 @@ class Task(NamedTuple):
     intercept: Floats
     singles: int
     groups: int
+    more: int
 
 
 def divide(part: Any, number: int, state: State | None, task: Task) -> tuple[State, Report]:
@@ -89,11 +90,13 @@ def divide(part: Any, number: int, state: State | None, task: Task) -> tuple[Sta
     piece = terms.argmax(axis=1)
     worst = terms[rows, piece]
     loss = float(np.sum(mass * worst))
+    errors = None if state is None else _errors(state, mass, terms, worst)
     terms[rows, piece] = -np.inf
     second = terms.argmax(axis=1)
     distance = worst - terms[rows, second]
     size = float(np.sum(mass * sizes))
     task = task._replace(singles=at_most(task.singles, X), groups=at_most(task.groups, X))
+    task = task._replace(more=at_most(task.more, X))
     if state is None:
         order = np.argsort(distance, kind="stable")
         labels = _first_groups(order[task.singles :], task.groups, y, piece, second, distance)
@@ -101,7 +104,8 @@ def divide(part: Any, number: int, state: State | None, task: Task) -> tuple[Sta
         cluster[order[task.singles :]] = labels
         split = _Split(rows, cluster, np.full(y.size, -1), np.zeros(0, dtype=np.int64))
     else:
-        split = _later_split(state, mass, piece, distance, task)
+        assert errors is not None
+        split = _later_split(state, errors, mass, piece, distance, task)
     if split.rows.size == 0:
         assert state is not None
         return state, Report(loss, size, split.gone, None)
@@ -159,14 +163,29 @@ def _first_groups(
     return labels
 
 
-def _later_split(state: State, mass: Floats, piece: Ints, distance: Floats, task: Task) -> _Split:
-    """Split each cluster on several pieces: the samples off its main piece leave it."""
+def _errors(state: State, mass: Floats, terms: Floats, worst: Floats) -> Floats:
+    """Return by how much the loss of each cluster's mean is below the losses of its samples."""
+    n, used = mass.size, state.used
+    sums = sp.csr_array((mass, (state.cluster, np.arange(n))), shape=(used, n))
+    return np.asarray(sums @ worst - (sums @ terms).max(axis=1))
+
+
+def _later_split(
+    state: State, errors: Floats, mass: Floats, piece: Ints, distance: Floats, task: Task
+) -> _Split:
+    """Split clusters on several pieces: the samples off its main piece leave each.
+
+    First those that err most, and no more than the driver is to hold.
+    """
     cluster, used = state.cluster, state.used
     K = task.cost.shape[0]
     first = np.full(used, -1)
     first[cluster[::-1]] = piece[::-1]
     mixed = np.zeros(used, dtype=bool)
     mixed[cluster[piece != first[cluster]]] = True
+    worst_first = np.flatnonzero(mixed)
+    worst_first = worst_first[np.argsort(-errors[worst_first], kind="stable")]
+    mixed[worst_first[max(1, task.more) :]] = False
     rows = np.flatnonzero(mixed[cluster])
     if rows.size == 0:
         return _Split(rows, rows, rows, rows)
