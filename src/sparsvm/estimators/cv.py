@@ -74,7 +74,8 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
     param_grid : None, dict or list of dicts, default=None
         Other parameters to try, as in :class:`~sklearn.model_selection.GridSearchCV`: "loss",
         "penalty" and their own parameters, for example
-        ``{"penalty__l1_ratio": [0.2, 0.5, 0.8]}``. Every combination has its own alphas.
+        ``{"penalty__l1_ratio": [0.2, 0.5, 0.8]}`` or ``{"loss__mu": [0.5, 1.0]}`` of a ramp loss.
+        Every combination has its own alphas.
     cv : None, int, splitter or iterable, default=None
         As in scikit-learn; None means five stratified folds, or as many as the largest class has
         samples.

@@ -80,7 +80,7 @@ def whole_path(
 ) -> Whole:
     """Follow the path on all samples; where no feature helps, over alphas that are as good."""
     data = shared.samples.training_set(model.class_weight)
-    problem = model._convex_problem(data)
+    problem = model._path_problem(data)
     proofs: list[Proof] = []
 
     def seen(point: Kept, solution: Solution | None) -> None:
@@ -127,7 +127,7 @@ def run_fold(
         n_selected = np.zeros(grid.size, dtype=np.int64)
         return FoldResult(np.full(grid.size, score), n_selected, 0, np.zeros(grid.size))
     seen = None if tick is None else lambda *_: tick()
-    path = path_points(model, data, model._convex_problem(data), grid, seen=seen)
+    path = path_points(model, data, model._path_problem(data), grid, seen=seen)
     scores = np.empty(grid.size)
     prior = data.class_shares()
     for t, coef in enumerate(path.coefs):

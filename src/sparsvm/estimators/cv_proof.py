@@ -85,8 +85,12 @@ def fit_as(model: SparseSVC, near: SparseSVC, proof: Proof, data: TrainingSet) -
     problem = model._resolved_problem(data)
     coef = problem.unfolded(near.coef_.astype(np.float64))
     intercept = near.intercept_.astype(np.float64)
-    solution = proof.solution(problem, coef, intercept, tol)
-    if not solution.converged:
+    if not problem.convex:
+        # A descent from a critical point stays there.
+        solution = model._solve(problem, data, Start(coef, intercept))
+    else:
+        solution = proof.solution(problem, coef, intercept, tol)
+    if problem.convex and not solution.converged:
         solved = model._solve(problem, data, Start(coef, intercept))
         again = Proof.of(problem, solved).solution(problem, coef, intercept, tol)
         solution = again if again.converged else solved

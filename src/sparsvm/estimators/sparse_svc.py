@@ -23,7 +23,7 @@ from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Logistic, Loss, as_loss
 from sparsvm.parameters import LARGEST
 from sparsvm.path.adaptive import adapted
-from sparsvm.path.svm_path import require_convex
+from sparsvm.path.svm_path import require_known
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
@@ -302,7 +302,13 @@ class SparseSVC(RowDual, PenalisedClassifier):
     def _convex_problem(self, data: TrainingSet) -> Problem:
         """Return the problem of ``fit``, which must be convex."""
         problem = self._resolved_problem(data)
-        require_convex(problem)
+        require_known(problem)
+        return problem
+
+    def _path_problem(self, data: TrainingSet) -> Problem:
+        """Return the problem of ``fit``, which must have a path."""
+        problem = self._resolved_problem(data)
+        require_known(problem, convex=False)
         return problem
 
     def _solve(

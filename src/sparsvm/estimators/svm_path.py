@@ -15,10 +15,10 @@ from sparsvm._typing import Array, Floats, LossName, PenaltyName
 from sparsvm.certificate.finalise import tolerance
 from sparsvm.data.training_set import TrainingSet
 from sparsvm.estimators.sparse_svc import SparseSVC
-from sparsvm.losses import Loss
+from sparsvm.losses import Loss, as_loss
 from sparsvm.path.points import Kept, PathPoints
 from sparsvm.path.svm_path import first_steps, follow, read_problem
-from sparsvm.penalties import Penalty
+from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution
 
@@ -42,7 +42,8 @@ class SVMPath(PathPoints):
     intercepts : ndarray of shape (n_alphas, n_outputs)
     objectives : ndarray of shape (n_alphas,)
     gaps : ndarray of shape (n_alphas,)
-        Certified duality gaps, relative to the objectives.
+        Certified duality gaps, relative to the objectives; where the problem is not convex, how
+        far the points are from critical instead.
     nonzeros : ndarray of shape (n_alphas,)
         Non-zero weights.
     n_selected : ndarray of shape (n_alphas,)
@@ -170,6 +171,8 @@ class SVMPath(PathPoints):
         model.intercept_ = self.intercepts[t].copy()
         model.alpha_ = alpha
         model.objective_, model.dual_gap_ = float(self.objectives[t]), float(self.gaps[t])
+        if not (as_loss(model.loss).convex and as_penalty(model.penalty).convex):
+            model.dual_gap_ = float("nan")
         model.n_features_in_ = self.coefs[t].shape[1]
         if self.feature_names is not None:
             model.feature_names_in_ = self.feature_names
@@ -202,6 +205,10 @@ def svm_path(
     Every point carries its own duality gap, computed on all the data. A point is solved on the
     features that matter there: those of the point before and those whose dual norm comes close to
     its limit; all features are then priced and what was missed is added.
+
+    Where loss or penalty is not convex (ramp, l0, capped l1), every point is a critical point: the
+    better one of two descents (:class:`~sparsvm.solvers.DCA`), from the point before and from the
+    path of the convex problem nearby.
 
     Parameters
     ----------
@@ -264,6 +271,7 @@ def svm_path(
         max_iter=max_iter,
         random_state=random_state,
         verbose=verbose,
+        convex=False,
     )
     points = path_points(
         model, data, problem, alphas, n_alphas, eps, max_features=checked_limit(max_features)

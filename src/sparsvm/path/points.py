@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from sparsvm._typing import Array, Counts, Floats
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Solution
+from sparsvm.problem.solution import Solution, relative
 
 Self = TypeVar("Self", bound="PathPoints")
 
@@ -28,7 +28,8 @@ class PathPoints:
     intercepts : ndarray of shape (n_alphas, n_outputs)
     objectives : ndarray of shape (n_alphas,)
     gaps : ndarray of shape (n_alphas,)
-        Certified duality gaps, relative to the objectives.
+        Certified duality gaps, relative to the objectives; where the problem is not convex, how
+        far the points are from critical instead.
     nonzeros : ndarray of shape (n_alphas,)
         Non-zero weights.
     n_selected : ndarray of shape (n_alphas,)
@@ -105,12 +106,16 @@ class Kept:
             n_selected,
             solution.intercept.astype(dtype),
             solution.objective,
-            solution.relative_gap,
+            solution.relative_gap if problem.convex else _criticality(solution),
             solution.status,
             seconds,
             solution.objective - problem.alpha * problem.penalty.value(solution.coef),
             solution.dual_objective,
         )
+
+
+def _criticality(solution: Solution) -> float:
+    return relative(solution.criticality, solution.objective)
 
 
 def gathered(grid: Floats, points: list[Kept], classes: Array) -> PathPoints:

@@ -18,6 +18,7 @@ from sparsvm.losses import Loss, as_loss
 from sparsvm.path.adaptive import adapted
 from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha, quick_bound
 from sparsvm.path.continuation import Continuation
+from sparsvm.path.critical_steps import CriticalSteps, largest_critical_alpha
 from sparsvm.path.grid import (
     LEFT_OF_LOSS,
     checked_grid,
@@ -179,6 +180,11 @@ def first_steps(
     eps: float,
 ) -> tuple[Continuation, Floats]:
     """Return the grid of alphas and a continuation that is ready at its upper end."""
+    if not problem.convex:
+        descents = CriticalSteps(problem, solver, control)
+        if alphas is not None:
+            return descents, checked_grid(alphas)
+        return descents, _grid_from(largest_critical_alpha(problem), n_alphas, eps)
     # In sparse data one more feature costs only its few entries, and a second round as much as
     # the first.
     steps = Continuation(problem, solver, control, reach=2.0 if problem.design.is_sparse else 1.0)
@@ -191,15 +197,20 @@ def first_steps(
     start = largest.value
     if not np.isfinite(start):
         start = largest_ridge_alpha(problem, largest.zero)
+    grid = _grid_from(start, n_alphas, eps)
+    if np.isfinite(largest.value):
+        steps.begin_at_zero(largest)
+    return steps, grid
+
+
+def _grid_from(start: float, n_alphas: int, eps: float) -> Floats:
     grid = grid_below(start, n_alphas, eps)
     if start == 0.0:
         raise NoPath(
             "Zero weights are optimal for every alpha (alpha_max is 0): no feature lowers the "
             "loss. There is no path to follow; check the features and the labels."
         )
-    if np.isfinite(largest.value):
-        steps.begin_at_zero(largest)
-    return steps, grid
+    return grid
 
 
 def read_problem(
@@ -213,9 +224,13 @@ def read_problem(
     sample_margin: Any,
     *,
     caller: str = "svm_path",
+    convex: bool = True,
     **options: Any,
 ) -> tuple[TrainingSet, Problem]:
-    """Check the arguments of ``caller`` and return the training set and its convex problem."""
+    """Check the arguments of ``caller`` and return the training set and its problem.
+
+    A problem that is not convex is refused if ``convex``.
+    """
     given = {"fit_intercept": fit_intercept, "class_weight": class_weight, **options}
     constraints = {name: PARAMETER_CONSTRAINTS[name] for name in given}
     validate_parameter_constraints(constraints, given, caller_name=caller)
@@ -231,21 +246,22 @@ def read_problem(
     kind = as_loss(loss)
     weighted = adapted(data, kind, as_penalty(penalty), fit_intercept)
     problem = regularised_problem(data, kind, weighted, alpha, fit_intercept)
-    require_convex(problem)
+    require_known(problem, convex)
     return data, problem
 
 
-def require_convex(problem: Problem) -> None:
-    """Refuse what has no duality: neither alpha_max nor a certified path exists for it."""
+def require_known(problem: Problem, convex: bool = True) -> None:
+    """Refuse a user's own penalty and, if ``convex``, what is not: it has no alpha_max."""
     if not problem.penalty.built_in:
         raise ValueError(
             "Paths and alpha_max need a built-in penalty: they leave out features that a user's "
             "own penalty may couple with others. Fit such models with SparseSVC, alpha by alpha, "
             "or with GridSearchCV."
         )
-    if problem.loss.convex and problem.penalty.convex:
+    if problem.convex or not convex:
         return
     raise ValueError(
-        f"Paths and alpha_max exist for convex problems; got the loss {problem.loss.name!r} with "
-        f"the penalty {problem.penalty.kind!r}. Fit such models with SparseSVC, alpha by alpha."
+        f"alpha_max and resampled paths exist for convex problems; got the loss "
+        f"{problem.loss.name!r} with the penalty {problem.penalty.kind!r}. Fit such models with "
+        "SparseSVC, svm_path or SparseSVCCV."
     )
