@@ -26,7 +26,7 @@ from sparsvm.solvers.sample_space import fits_sample_space
 
 # Settings.
 # Iterations for one point; a few are usual.
-ITERATIONS = 200
+ITERATIONS = 50
 # Points that may be left to other solvers before the native path is given up.
 FAILURES = 3
 

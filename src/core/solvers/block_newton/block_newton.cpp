@@ -175,7 +175,9 @@ class BlockNewton {
       free_.run(1e-2 * tol * std::min(penalty_.alpha, prices_.objective));
       prices_.update(working_);
       if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
-      const bool better = prices_.gap < 0.95 * best || prices_.objective < lowest * (1.0 - 1e-12);
+      const double part = std::min(prices_.gap / std::abs(prices_.objective), 1.0);
+      const bool better = prices_.gap < 0.95 * best ||
+                          prices_.objective < lowest - Settings::kProgress * part * prices_.gap;
       idle = better ? 0 : idle + 1;
       if (idle > Settings::kPatience || iteration_ >= last) return false;
       best = std::min(best, prices_.gap), lowest = std::min(lowest, prices_.objective);
@@ -284,8 +286,9 @@ class BlockNewton {
   // One step on the working set, whose prices are up to date; false where the model is too large, or no
   // step lowers the objective.
   bool improve_by_model(double tol, bool slow) {
-    const auto outcome =
-        model_.run(working_, prices_.slopes, 0.01, 0.1 * tol * penalty_.alpha, slow);
+    if (!model_.fits(working_, prices_.norms)) return false;
+    const auto outcome = model_.run(working_, prices_.slopes, prices_.norms, Settings::kModelShare,
+                                    0.1 * tol * penalty_.alpha, slow);
     last_ = prices_.objective - outcome.gain;
     return outcome.moved;
   }

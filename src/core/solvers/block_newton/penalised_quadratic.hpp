@@ -61,7 +61,8 @@ class PenalisedQuadratic {
       if (layout.variable[e] >= 0) cell_[at(layout.variable[e])] = static_cast<int>(e);
     prepare();
     Outcome outcome;
-    int since = 0;
+    int since = 0, steps = 0;
+    double before = 0.0;
     const int wait = std::max(kLeastSweeps, m_ / kSweepsOfFactor);
     for (; outcome.sweeps < kMostSweeps;) {
       monitor_.poll();
@@ -72,6 +73,8 @@ class PenalisedQuadratic {
       if (++since < wait) continue;
       since = 0;
       newton(outcome.change);
+      if (++steps >= kMostNewton || outcome.change > (1.0 + kWorthIt) * before) break;
+      before = outcome.change;
     }
     return outcome;
   }
@@ -80,6 +83,9 @@ class PenalisedQuadratic {
   // Sweeps between two Newton steps: at least, and variables whose factorisation takes as long as one
   // sweep over all. And sweeps at most: the outer iteration goes on from any point.
   static constexpr int kLeastSweeps = 3, kSweepsOfFactor = 25, kMostSweeps = 300;
+  // Newton steps at most, and the share of the model's fall that justifies going on.
+  static constexpr int kMostNewton = 12;
+  static constexpr double kWorthIt = 1e-3;
   // Proximal steps on one group.
   static constexpr int kSteps = 8;
 

@@ -15,6 +15,8 @@ struct BlockNewtonSettings {
   static constexpr double kRoughly = 0.1, kFarBelow = 1000.0, kRatio = 10.0;
   // Paths: the share of the tolerance for the problem on the working set, and where to give up.
   static constexpr double kPathShare = 0.5, kLeastShare = 1e-5;
+  // The violation that is left of a model's first one.
+  static constexpr double kModelShare = 0.01;
   // A step is slow if it leaves more than this share of the gap.
   static constexpr double kSlow = 0.2;
   // Epochs and Newton steps per working set, the share of the progress that justifies one more, and
