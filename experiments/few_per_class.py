@@ -98,6 +98,7 @@ def table(rows):
                 (
                     size,
                     loss,
+                    draws,
                     f"{100 * errors[best]:.2f} ± {100 * spread:.2f}",
                     f"{100 * (max(near) - errors[best]):.2f}",
                     f"{100 * zeros[best]:.1f}",
@@ -108,6 +109,7 @@ def table(rows):
     header = (
         "per class",
         "loss",
+        "draws",
         "least mean error in %",
         "more if alpha is 10 times off",
         "zeros in %",

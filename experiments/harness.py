@@ -72,17 +72,21 @@ class Experiment:
         parser.add_argument(
             "--output", type=Path, help="folder of the CSV, the figure and the page"
         )
+        parser.add_argument("--so-far", action="store_true", help="show what was measured so far")
         options = parser.parse_args()
         output = options.output or (QUICK if options.quick else RESULTS)
-        self.run(output, quick=options.quick, fresh=options.fresh)
+        kinds = {"quick": options.quick, "fresh": options.fresh, "so_far": options.so_far}
+        self.run(output, **kinds)
 
-    def run(self, output: Path, *, quick: bool = False, fresh: bool = False) -> list[Row]:
-        """Measure what is missing, then write CSV, figure and page."""
+    def run(
+        self, output: Path, *, quick: bool = False, fresh: bool = False, so_far: bool = False
+    ) -> list[Row]:
+        """Measure what is missing, then write CSV, figure and page; ``so_far`` measures nothing."""
         output.mkdir(parents=True, exist_ok=True)
         table = output / f"{self.data or self.stem}.csv"
         if fresh:
             table.unlink(missing_ok=True)
-        cells = self.cells(quick)
+        cells = [] if so_far else self.cells(quick)
         rows = _read(table)
         for at, cell in enumerate(cells):
             if any(all(row.get(key) == value for key, value in cell.items()) for row in rows):

@@ -37,9 +37,10 @@ def cells(quick):
         return [{"per_class": 3, "draw": 0, "penalty": penalty} for penalty in PENALTIES]
     return [
         {"per_class": size, "draw": draw, "penalty": penalty}
-        for size, draws in DRAWS.items()
-        for draw in range(draws)
+        for draw in range(max(DRAWS.values()))
+        for size in DRAWS
         for penalty in PENALTIES
+        if draw < DRAWS[size]
     ]
 
 

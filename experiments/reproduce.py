@@ -88,6 +88,7 @@ def main() -> None:
     parser.add_argument("items", nargs="*", help='such as "004 Fig. 8"; all by default')
     parser.add_argument("--quick", action="store_true", help="a few small cells of each")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument("--so-far", action="store_true", help="show what was measured so far")
     parser.add_argument("--output", type=Path, help="folder of CSVs, figures and pages")
     parser.add_argument("--list", action="store_true", help="list the experiments")
     parser.add_argument("--readme", action="store_true", help="only write README.md anew")
@@ -104,7 +105,9 @@ def main() -> None:
         output = options.output or (QUICK if options.quick else RESULTS)
         for _, experiment in found:
             if not options.items or experiment.item in options.items:
-                experiment.run(output, quick=options.quick, fresh=options.fresh)
+                experiment.run(
+                    output, quick=options.quick, fresh=options.fresh, so_far=options.so_far
+                )
     if not options.quick:
         write_readme()
 
