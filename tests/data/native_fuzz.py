@@ -18,6 +18,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
+from hostile_arguments import Hostile
 
 from sparsvm import _core
 
@@ -27,8 +28,6 @@ LOSSES = ["squared_hinge", "logistic", "ovr_squared_hinge", "hinge"]
 METHODS = ["fista", "forward_backward", "sparsa"]
 FORMS = ["regularised", "epigraph", "linear"]
 SECONDS_A_CALL = 0.5
-NUMBERS = [0.0, -1.0, 1e-320, 1e-160, 1e160, 1e308, np.nan, np.inf, -np.inf, 0.5, 2.0]
-COUNTS = [0, 1, -1, 3, 2**31 - 1, 2**31, 2**62, -(2**63)]
 
 
 class Late(Exception):
@@ -37,72 +36,6 @@ class Late(Exception):
 
 def interrupt(*_):
     raise Late
-
-
-class Hostile:
-    """Arguments, each of which is hostile with a small probability."""
-
-    def __init__(self, seed, rate):
-        self.rng = np.random.default_rng(seed)
-        self.rate = rate
-
-    def strikes(self):
-        return self.rng.random() < self.rate
-
-    def pick(self, values):
-        return values[self.rng.integers(len(values))]
-
-    def number(self, value):
-        return float(self.pick(NUMBERS)) if self.strikes() else value
-
-    def count(self, value):
-        return int(self.pick(COUNTS)) if self.strikes() else value
-
-    def name(self, names):
-        return self.pick(["", "nonsense", names[0].upper()]) if self.strikes() else self.pick(names)
-
-    def flag(self):
-        return bool(self.rng.random() < 0.5)
-
-    def maybe(self, value):
-        return None if self.rng.random() < 0.4 else value
-
-    def array(self, values):
-        values = np.asarray(values)
-        if not self.strikes():
-            return values
-        change = self.pick(
-            [
-                lambda a: a[:-1],
-                lambda a: a[:0],
-                lambda a: np.concatenate([a, a]),
-                lambda a: a[None],
-                lambda a: a.ravel(),
-                lambda a: np.full(a.shape, self.pick(NUMBERS)),
-                lambda a: self.spoilt(a),
-                lambda a: self.spoilt(a),
-                lambda a: a.astype(object),
-                lambda a: a.astype(np.float32),
-                lambda a: a.astype(np.int64),
-                lambda a: a.astype(complex),
-                lambda a: np.asfortranarray(a),
-                lambda a: np.repeat(a, 2, axis=0)[::2],
-                lambda a: a[::-1],
-                lambda a: a.tolist(),
-                lambda a: None,
-                lambda a: np.empty((0, 2**40)),
-                lambda a: np.broadcast_to(np.zeros(1), a.shape),
-            ]
-        )
-        return change(values)
-
-    def spoilt(self, values):
-        if values.size == 0:
-            return values
-        values = values.copy()
-        bad = NUMBERS if values.dtype.kind == "f" else [-1, 2**31 - 1, -(2**31), 10**6]
-        values.flat[self.rng.integers(values.size)] = self.pick(bad)
-        return values
 
 
 class Round:
@@ -196,11 +129,28 @@ class Round:
     def smooth(self):
         return _core.SmoothProblem(**self.shared(), loss=self.hostile.name(LOSSES))
 
-    def weights(self):
-        return self.hostile.array(self.hostile.rng.standard_normal((self.d, self.outputs)))
+    def ranking(self):
+        h = self.hostile
+        sets = h.rng.integers(0, 2, (self.K, self.K)).astype(np.uint8)
+        y = self.y.copy()
+        self.writable.append(y)
+        return _core.RankingProblem(
+            design=self.design,
+            y=h.array(y),
+            sets=h.array(sets),
+            factor=h.array(np.ones(self.K)),
+            mass=h.array(np.full(self.n, 1.0 / self.n)),
+            alpha=h.number(0.1),
+            intercept=h.flag(),
+            **self.penalty(),
+        )
 
-    def intercept(self):
-        return self.hostile.array(np.zeros(self.outputs))
+    def weights(self, outputs=None):
+        shape = (self.d, self.outputs if outputs is None else outputs)
+        return self.hostile.array(self.hostile.rng.standard_normal(shape))
+
+    def intercept(self, outputs=None):
+        return self.hostile.array(np.zeros(self.outputs if outputs is None else outputs))
 
     def dual(self):
         return self.hostile.array(np.full((self.n, self.K), 1.0 / self.K))
@@ -249,11 +199,40 @@ class Round:
     def problem_calls(self, p):
         if isinstance(p, _core.HingeProblem):
             return {"difference_norm": lambda: _core.difference_norm(p)}
-        return {
-            "loss_rows": lambda: p.loss_rows(self.matrix(self.n, self.outputs)),
-            "penalty": lambda: p.penalty(self.weights()),
+        common = {
             "curvature_bound": lambda: p.curvature_bound,
             "largest_curvature": lambda: p.largest_curvature,
+        }
+        if isinstance(p, _core.RankingProblem):
+            return common | {
+                "loss_rows": lambda: p.loss_rows(self.matrix(self.n, self.K)),
+                "slopes": lambda: p.slopes(self.matrix(self.n, self.K)),
+                "mean_loss": lambda: p.mean_loss(self.matrix(self.n, self.K)),
+            }
+        return common | {
+            "loss_rows": lambda: p.loss_rows(self.matrix(self.n, self.outputs)),
+            "penalty": lambda: p.penalty(self.weights()),
+        }
+
+    def pair_hessian(self):
+        hessian = _core.PairHessian(self.ranking(), self.matrix(self.n, self.K))
+        return hessian, {
+            "product": lambda: hessian.product(self.matrix(self.n, self.K)),
+            "diagonal": hessian.diagonal,
+        }
+
+    def smooth_path(self):
+        h = self.hostile
+        method = _core.SmoothPath(
+            self.smooth(),
+            column_norms=self.vector(self.d),
+            tol=h.number(1e-3),
+            max_iter=h.count(20) % 2**31,
+            callback=None,
+        )
+        return method, {
+            "start": lambda: method.start(self.weights(), self.intercept()),
+            "solve": lambda: method.solve(h.number(0.1)),
         }
 
     def sdca(self):
@@ -328,19 +307,19 @@ class Round:
             "ball_active": lambda: method.ball_active,
         }
 
-    def smooth_calls(self, method):
+    def smooth_calls(self, method, outputs=None):
         h = self.hostile
         return {
-            "start": lambda: method.start(self.weights(), self.intercept()),
+            "start": lambda: method.start(self.weights(outputs), self.intercept(outputs)),
             "run": lambda: method.run(h.count(20), h.number(-1.0)),
             "settled": lambda: method.settled,
             "last": method.last,
         }
 
-    def first_order(self):
+    def first_order(self, ranking=False):
         h = self.hostile
-        method = _core.FirstOrder(
-            self.smooth(),
+        method = (_core.RankingFirstOrder if ranking else _core.FirstOrder)(
+            self.ranking() if ranking else self.smooth(),
             method=h.name(METHODS),
             line_search=h.flag(),
             L=h.number(1.0),
@@ -351,12 +330,13 @@ class Round:
             largest=h.number(1e30),
             penalty=None,
         )
-        return method, {**self.smooth_calls(method), "lipschitz": lambda: method.lipschitz}
+        calls = self.smooth_calls(method, self.K if ranking else None)
+        return method, {**calls, "lipschitz": lambda: method.lipschitz}
 
-    def bcd(self):
+    def bcd(self, ranking=False):
         h = self.hostile
-        method = _core.Bcd(
-            self.smooth(),
+        method = (_core.RankingBcd if ranking else _core.Bcd)(
+            self.ranking() if ranking else self.smooth(),
             line_search=h.flag(),
             randomised=h.flag(),
             sigma=h.number(0.01),
@@ -368,7 +348,7 @@ class Round:
             seed=h.count(0) % 2**64,
         )
         return method, {
-            **self.smooth_calls(method),
+            **self.smooth_calls(method, self.K if ranking else None),
             "constants": lambda: method.constants,
             "active_blocks": lambda: method.active_blocks,
             "violation": lambda: method.violation,
@@ -471,6 +451,11 @@ class Round:
         for kind, make in (
             (_core.HingeProblem, lambda: (p := self.hinge(), self.problem_calls(p))),
             (_core.SmoothProblem, lambda: (p := self.smooth(), self.problem_calls(p))),
+            (_core.RankingProblem, lambda: (p := self.ranking(), self.problem_calls(p))),
+            (_core.PairHessian, self.pair_hessian),
+            (_core.SmoothPath, self.smooth_path),
+            (_core.RankingFirstOrder, lambda: self.first_order(ranking=True)),
+            (_core.RankingBcd, lambda: self.bcd(ranking=True)),
             (_core.Sdca, self.sdca),
             (_core.MultiplierNewton, self.newton),
             (_core.Fbpd, self.fbpd),
@@ -581,7 +566,7 @@ def main(seed, rounds):
         play(number, (0.0, 0.03, 0.08, 0.2)[number % 4], called)
     missing = entries() - called
     if missing:
-        raise SystemExit(f"Never called: {', '.join(sorted(missing))}.")
+        raise SystemExit(f"Never called, add them here: {', '.join(sorted(missing))}.")
 
 
 if __name__ == "__main__":

@@ -242,8 +242,8 @@ def svm_path(
     array([0, 1, 2, 4, 4])
     >>> bool(path.gaps.max() <= 1e-3)
     True
-    >>> svm_path(X, y, penalty="l1/l2", max_features=2).n_selected.max()
-    np.int64(2)
+    >>> int(svm_path(X, y, penalty="l1/l2", max_features=2).n_selected.max())
+    2
     """
     model = SparseSVC(
         loss,
