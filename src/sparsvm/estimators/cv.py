@@ -32,6 +32,7 @@ from sparsvm.estimators.cv_folds import (
 )
 from sparsvm.estimators.cv_progress import Report, reporting
 from sparsvm.estimators.cv_proof import Proof, fit_as
+from sparsvm.estimators.cv_relaxed import relaxed
 from sparsvm.estimators.cv_results import one_error_rule, stacked, table
 from sparsvm.estimators.cv_splits import checked_splits, default_folds
 from sparsvm.estimators.linear import SparseLinearClassifier
@@ -84,8 +85,12 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
     rule : {"best", "1se"}, default="best"
         "best" takes the highest mean score, and of equals the sparsest. "1se" takes the largest
         alpha whose mean score is within one standard error of the best.
-    refit : bool, default=True
+    refit : bool or "relaxed", default=True
         Whether to fit on all samples at the end; without it there is no model to predict with.
+        "relaxed" fits the features selected at the chosen alpha once more, with the penalty l2
+        (scaled as the penalty is), whose strength is chosen in the same folds, each refitting the
+        features that it selected itself: sparse models shrink their weights for the sake of
+        selection, which costs accuracy where features are few.
     n_jobs : int or None, default=None
         Number of processes that share the folds, each with one BLAS thread; X is mapped into
         their memory, not copied. The path on all samples comes before and is followed by one
@@ -121,6 +126,9 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         The row of what was chosen.
     n_splits_ : int
         Number of folds.
+    ridge_alpha_, relaxed_score_ : float
+        With ``refit="relaxed"``, the strength of the l2 penalty and the mean score of the refitted
+        models over the folds; ``dual_gap_`` belongs to that refit.
     coef_, intercept_, classes_, objective_, dual_gap_, dual_, n_iter_, result_, class_prior_
         And ``selected_features_``: of the model fitted on all samples, as in
         :class:`~sparsvm.SparseSVC`.
@@ -166,7 +174,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
         "rule": [StrOptions({"best", "1se"})],
-        "refit": ["boolean"],
+        "refit": ["boolean", StrOptions({"relaxed"})],
     }
 
     def __init__(
@@ -182,7 +190,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         cv: Any = None,
         scoring: Any = None,
         rule: Literal["best", "1se"] = "best",
-        refit: bool = True,
+        refit: bool | str = True,
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
         solver: Any = "auto",
@@ -250,7 +258,15 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
                 paths = [whole.path for whole in wholes]
                 results = self._scored(shared, models, paths, splits, report)
             candidate, point = self._choose(given, paths, results)
-            if self.refit:
+            for name in ("ridge_alpha_", "relaxed_score_"):
+                self.__dict__.pop(name, None)  # of an earlier fit
+            selected = np.unique(self.path_.coefs[point].indices).astype(np.intp)
+            if isinstance(self.refit, str) and selected.size:
+                folds, model = results[candidate], models[candidate][1]
+                fitted, self.relaxed_score_ = relaxed(model, shared, selected, splits, folds, point)
+                self.ridge_alpha_ = fitted.alpha_
+                self._take_over(fitted)
+            elif self.refit:
                 proof = wholes[candidate].proofs[point]
                 self._refit(models[candidate][1], self.path_[point], proof, shared.samples)
         return self
@@ -426,9 +442,12 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         """Take the path's model on all samples, and all that is known of a fitted one."""
         model = clone(model).set_params(alpha=self.alpha_)
         fit_as(model, near, proof, samples.training_set(self.class_weight))
+        self._take_over(model)
+
+    def _take_over(self, model: SparseSVC) -> None:
         self._row_shares = model._row_shares
         for name, value in vars(model).items():
-            if name.endswith("_") and not name.startswith("_"):
+            if name.endswith("_") and not name.startswith("_") and name != "alpha_":
                 setattr(self, name, value)
 
     # ------------------------------------------------------------------ metadata

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparsvm._typing import Array, Counts, Floats
+from sparsvm._typing import Array, Counts, Floats, Ints
 from sparsvm.data.inputs import TooFewClasses
 from sparsvm.data.training_set import Samples
 from sparsvm.estimators.cv_progress import Tick
@@ -59,6 +59,8 @@ class FoldResult:
     n_short: int
     """Points that missed the tolerance."""
     seconds: Floats
+    selected: list[Ints]
+    """Features that each point uses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +127,8 @@ def run_fold(
         nothing = sp.csr_matrix((1, X_test.shape[1]))
         score = scored(error.labels, nothing, np.zeros(1), np.ones(1))
         n_selected = np.zeros(grid.size, dtype=np.int64)
-        return FoldResult(np.full(grid.size, score), n_selected, 0, np.zeros(grid.size))
+        none = [np.zeros(0, dtype=np.intp)] * grid.size
+        return FoldResult(np.full(grid.size, score), n_selected, 0, np.zeros(grid.size), none)
     seen = None if tick is None else lambda *_: tick()
     path = path_points(model, data, model._path_problem(data), grid, seen=seen)
     scores = np.empty(grid.size)
@@ -137,7 +140,8 @@ def run_fold(
         else:
             scores[t] = scored(path.classes, coef, path.intercepts[t], prior)
     n_short = sum(status != "optimal" for status in path.statuses)
-    return FoldResult(scores, path.n_selected, n_short, path.seconds)
+    selected = [np.unique(coef.indices).astype(np.intp) for coef in path.coefs]
+    return FoldResult(scores, path.n_selected, n_short, path.seconds, selected)
 
 
 def _accuracy(
