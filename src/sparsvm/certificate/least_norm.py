@@ -24,6 +24,8 @@ MOST_ROWS = 20_000
 INTERCEPT = 1e-6
 # Score differences of a logistic model that has no optimum: probabilities of one minus 1e-9.
 FAR = 20.0
+# Of the largest margin, so that rounding leaves none of it.
+NEEDED = 1.0 + 1e-9
 
 
 def without_minimum(problem: Problem, direction: Recession | None) -> bool:
@@ -32,13 +34,19 @@ def without_minimum(problem: Problem, direction: Recession | None) -> bool:
 
 
 def far_along(problem: Problem, direction: Recession, tol: float) -> Solution:
-    """Return a model of a problem without minimum: every sample far on its class's side."""
+    """Return a model with every sample far on its class's side, where there is one.
+
+    The logistic loss has no minimum then. Other losses are zero, which is one.
+    """
+    needed = (
+        FAR if isinstance(problem.loss, Logistic) else NEEDED * max(1.0, problem.margins().max())
+    )
     coef = np.zeros((problem.n_outputs, problem.d))
-    coef[:, problem.penalty.free] = FAR * direction.coef / direction.least
+    coef[:, problem.penalty.free] = needed * direction.coef / direction.least
     return certified(
         problem,
         coef,
-        FAR * direction.intercept / direction.least,
+        needed * direction.intercept / direction.least,
         None,
         tol=tol,
         n_iter=0,

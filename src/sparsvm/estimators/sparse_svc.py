@@ -322,10 +322,15 @@ class SparseSVC(RowDual, PenalisedClassifier):
         control = self._control(data.dtype)
         solver = resolve(self.solver, problem, control)
         tol = tolerance(self.tol, data.dtype)
+        chosen = not (isinstance(self.solver, str) and self.solver == "auto")
         if direction is not None and without_minimum(problem, direction):
             solution = far_along(problem, direction, tol)
         else:
-            solution = solver.solve(problem, start, control)
+            if direction is None or chosen or not (direction.complete and problem.convex):
+                solution = solver.solve(problem, start, control)
+            else:
+                # Of objective zero, near which solvers lose all digits of a relative gap.
+                solution = far_along(problem, direction, tol)
             solution = least_norm(problem, solution, direction, control.tol)
         return finalised(problem, solution, data.dtype, tol, overwrite_dual=True)
 
