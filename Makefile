@@ -1,6 +1,7 @@
 # Everything a newcomer or a machine runs. Each target does its own set-up in .venv.
 #   make demo       install, compare with scikit-learn on real data, draw demo.png, write demo_report.html
 #   make test       install with the test extras and run the suite
+#   make docs       the site with its gallery, into build/docs (warnings are errors; no network once installed)
 #   make reproduce  every table and figure of the papers, into experiments/results (hours; resumable)
 #   make test-all   the same with long tests and many more random examples
 #   make test-oldest  the suite with the oldest dependencies (Python 3.10 or 3.11)
@@ -20,13 +21,18 @@ BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp' -o -name 'page.*')
 
-.PHONY: demo reproduce test test-all test-oldest sanitize lint format clean check-tools
+.PHONY: demo docs reproduce test test-all test-oldest sanitize lint format clean check-tools
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m sparsvm.demo
 
 test: $(VENV)/.test-installed
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
+
+# The environment is read anew (-E): pages of the API are made only for pages that Sphinx has not read before.
+docs: $(VENV)/.docs-installed
+	$(BIN)/sphinx-build -W --keep-going -E -q -d build/doctrees docs build/docs
+	@echo "The site is in build/docs/index.html."
 
 # With QUICK=1 a small version of each, into build/experiments.
 reproduce: $(VENV)/.test-installed
@@ -64,6 +70,10 @@ $(VENV)/.test-installed: $(VENV)/.installed
 	$(BIN)/pip install -q "sparsvm[test,dev]"
 	@touch $@
 
+$(VENV)/.docs-installed: $(VENV)/.installed
+	$(BIN)/pip install -q "sparsvm[docs]"
+	@touch $@
+
 $(OLDEST)/.installed: $(SOURCES) tests/oldest.txt | check-tools
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/pip install -q $(BUILD_TOOLS)
@@ -86,7 +96,7 @@ $(SANITIZED)/venv/.installed: $(SOURCES) | check-tools
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist demo*.png demo_report.html .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist docs/api docs/gallery demo*.png demo_report.html .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks experiments -name __pycache__ -prune -exec rm -rf {} +
 
 # Says in one sentence what is not there, instead of a long error from a tool that needs it.

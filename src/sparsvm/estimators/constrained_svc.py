@@ -113,7 +113,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         Indices of the features that any class uses, read from ``coef_``.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had names that are all strings.
 
     See Also

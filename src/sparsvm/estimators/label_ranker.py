@@ -107,7 +107,7 @@ class SparseLabelRanker(SparseLinearClassifier):
     multilabel_ : bool
         Whether the labels were sets, or one for each sample.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had names that are all strings.
 
     References

@@ -69,7 +69,7 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Their names; ``x0``, ``x1``, … where X had none.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had names that are all strings.
 
     Examples

@@ -157,7 +157,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
         (features used × support vectors) / (features × training samples).
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had names that are all strings.
 
     Notes

@@ -49,11 +49,10 @@ class StabilitySelection(SelectorMixin, BaseEstimator):
     threshold : float, default=0.75
         The least share of the resamples; above 1/2 for the bounds to hold. It may be changed
         after ``fit``.
-    resampling : {"complementary_pairs", "half_samples", "bootstrap"}, default=\
-"complementary_pairs"
-        Random halves of the samples of each class together with their complements, halves by
-        themselves, or as many samples as there are, drawn with replacement. There are no bounds
-        for "bootstrap".
+    resampling : str, default="complementary_pairs"
+        "complementary_pairs", "half_samples" or "bootstrap": random halves of the samples of each
+        class together with their complements, halves by themselves, or as many samples as there
+        are, drawn with replacement. There are no bounds for "bootstrap".
     n_resamples : int, default=50
         How many; of pairs, each has two halves.
     alphas : array-like or None, default=None
@@ -87,7 +86,7 @@ class StabilitySelection(SelectorMixin, BaseEstimator):
     selected_features_, selected_feature_names_ : ndarray
         Indices and names of the stable features.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had names that are all strings.
 
     References
