@@ -410,7 +410,14 @@ class Round:
                 callback=None,
             )
 
+        def stop_after():
+            # What it sets would end the other calls.
+            _core.stop_after(h.number(1.0), h.flag())
+            _core.stop_after(np.inf, False)
+
         return {
+            "stop_after": stop_after,
+            "stopping": _core.stopping,
             "is_canonical": lambda: _core.is_canonical(
                 h.array(self.groups), h.array(np.array([0, self.d])), h.count(self.d)
             ),

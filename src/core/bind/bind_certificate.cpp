@@ -1,6 +1,7 @@
 // Python access to what certificates need of the data beyond products.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "bind/problems.hpp"
 #include "penalty/penalty.hpp"
 #include "support/mmap_vector.hpp"
+#include "support/monitor.hpp"
 #include "support/numbers.hpp"
 
 namespace nb = nanobind;
@@ -113,6 +115,11 @@ void bind_certificate(nb::module_& m) {
     self.unpack(out.data());
   }, nb::arg("out").noconvert(), "Write the matrix to an array of its size.")
       .def_prop_ro("bytes", &PackedEntries::bytes, "Memory of the entries.");
+  nb::exception<Stopped>(m, "Stopped");
+  m.def("stop_after", &Monitor::stop_after, nb::arg("seconds"), nb::arg("softly"),
+        "End native loops of this thread after so many seconds (infinite: never); softly lets "
+        "Ctrl-C do so at once instead of raising. Returns what held before.");
+  m.def("stopping", &Monitor::stopping, "Whether native loops of this thread are to end.");
   m.def("give_back_memory", &give_back_memory,
         "Return to the system what the C library holds of freed blocks.");
   m.def("zeros", &zeros, nb::arg("n"), nb::arg("m"),

@@ -59,7 +59,7 @@ nb::dict interior_point(const BoundHingeProblem& problem, Vector column_norms,
       monitor.poll();
     }, [&monitor](int iteration, double objective, double gap, int64_t nonzeros) {
       monitor.record(iteration, objective, gap, nonzeros);
-    }});
+    }, &Monitor::stopping});
     result = solver.solve();
   }
   const auto matrix = [](std::vector<double>& values, int64_t n, int64_t m) {

@@ -4,8 +4,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -21,20 +24,25 @@ nb::object to_numpy(const std::vector<T>& values) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy->data(), {copy->size()}, owner).cast();
 }
 
+// A native loop was to end and had no point to end with.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped() : std::runtime_error("The run was ended early.") {}
+};
+
 // Construct and destroy it with the GIL held, i.e. declare it before nb::gil_scoped_release;
 // record() and poll() are called by the thread that entered the native code, with or without it.
 class Monitor {
  public:
   // callback: None or callable(iteration, seconds, objective, gap, nonzeros).
   explicit Monitor(nb::object callback)
-      : callback_(std::move(callback)), start_(Clock::now()), polled_(start_), called_(start_) {}
+      : callback_(std::move(callback)), start_(Clock::now()), polled_(start_) {}
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  // Append to the history; call back the first time and then at most five times a second, so that
-  // a printing callback never sets the pace of the loop.
+  // Append to the history and call back; a callback that returns something true asks to stop.
   void record(int64_t iteration, double objective, double gap, int64_t nonzeros) {
     const auto now = Clock::now();
     const double elapsed = std::chrono::duration<double>(now - start_).count();
@@ -43,12 +51,17 @@ class Monitor {
     objectives.push_back(objective);
     gaps.push_back(gap);
     nonzero_counts.push_back(nonzeros);
-    if (!callback_.is_none() && (iterations.size() == 1 || now - called_ >= kCallbackInterval)) {
-      called_ = now;
-      nb::gil_scoped_acquire gil;
-      callback_(iteration, elapsed, objective, gap, nonzeros);
-    }
+    if (callback_.is_none()) return;
+    nb::gil_scoped_acquire gil;
+    const nb::object answer = callback_(iteration, elapsed, objective, gap, nonzeros);
+    const int truth = PyObject_IsTrue(answer.ptr());
+    if (truth < 0) throw nb::python_error();
+    if (truth > 0) Stop::of_this_thread().at = now;
   }
+
+  // Whether a time limit has passed, or a callback or (where that is asked for) Ctrl-C wants the end.
+  // Loops that can end with a point ask; the others are ended by poll() a little later.
+  static bool stopping() { return Clock::now() >= Stop::of_this_thread().at; }
 
   // Throw nb::python_error (KeyboardInterrupt) if Ctrl-C was pressed. Costs one clock reading,
   // except every 50 ms; a loop that polls every 0.1 s or oftener answers within 0.2 s.
@@ -57,7 +70,32 @@ class Monitor {
     if (now - polled_ < kPollInterval) return;
     polled_ = now;
     nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    Stop& stop = Stop::of_this_thread();
+    if (PyErr_CheckSignals() != 0) {
+      if (!stop.softly || !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+        throw nb::python_error();
+      PyErr_Clear();
+      stop.at = std::min(stop.at, now);
+    }
+    if (stop.at != Clock::time_point::max() && now >= stop.at + kGrace) throw Stopped();
+  }
+
+  // End what this thread runs from now on after so many seconds (never, if infinite), and let Ctrl-C
+  // do the same at once instead of raising, if softly. Returns what held before, as seconds from now.
+  static std::pair<double, bool> stop_after(double seconds, bool softly) {
+    Stop& stop = Stop::of_this_thread();
+    const auto now = Clock::now();
+    const std::pair<double, bool> before{stop.at == Clock::time_point::max()
+                                             ? std::numeric_limits<double>::infinity()
+                                             : std::chrono::duration<double>(stop.at - now).count(),
+                                         stop.softly};
+    stop.softly = softly;
+    stop.at = Clock::time_point::max();
+    // Longer than any run, and the clock could not count them.
+    if (seconds < 1e9)
+      stop.at = now + std::chrono::duration_cast<Clock::duration>(
+                          std::chrono::duration<double>(std::max(seconds, 0.0)));
+    return before;
   }
 
   // The history as a dict of NumPy arrays; needs the GIL.
@@ -77,11 +115,20 @@ class Monitor {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Stop {
+    Clock::time_point at = Clock::time_point::max();
+    bool softly = false;
+    static Stop& of_this_thread() {
+      thread_local Stop stop;
+      return stop;
+    }
+  };
+  // What a loop that ends by itself has to do so.
+  static constexpr std::chrono::milliseconds kGrace{100};
   static constexpr std::chrono::milliseconds kPollInterval{50};
-  static constexpr std::chrono::milliseconds kCallbackInterval{200};
 
   nb::object callback_;
-  Clock::time_point start_, polled_, called_;
+  Clock::time_point start_, polled_;
 };
 
 }  // namespace sparsvm

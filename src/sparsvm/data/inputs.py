@@ -55,6 +55,8 @@ PARAMETER_CONSTRAINTS: dict[str, list[Any] | str] = {
     "class_weight": [dict, StrOptions({"balanced"}), None],
     "tol": [Within(Real, 0, np.inf, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+    "time_limit": [Within(Real, 0, np.inf, closed="neither"), None],
+    "on_interrupt": [StrOptions({"raise", "return"})],
     "warm_start": ["boolean"],
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],

@@ -35,7 +35,8 @@ def advise(
         warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=stacklevel)
     elif solution.relative_gap > tol and not settled(problem, solution, tol):
         warnings.warn(_hidden(solution), ConvergenceWarning, stacklevel=stacklevel)
-    if not np.any(solution.coef):
+    # Of a run that was ended early zeros say nothing about alpha.
+    if not np.any(solution.coef) and solution.status != "stopped":
         warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=stacklevel)
 
 
@@ -56,6 +57,8 @@ def tell_never_predicted(labels: Array) -> None:
 
 def remedy(status: str) -> str:
     """Say what to do about a fit that stopped with that status."""
+    if status == "stopped":
+        return "It was ended early: raise time_limit, or raise tol."
     if status == "max_iter":
         return "Raise max_iter, raise tol, scale the features, or use another solver."
     return "Raise tol, scale the features, pass float64 data, or use another solver."

@@ -29,7 +29,7 @@ from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import column_std, default_alpha
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Control, Solution, Start
-from sparsvm.solvers import blas_threads, thread_count
+from sparsvm.solvers import blas_threads, solved_within, thread_count
 from sparsvm.solvers.ranking import RANKING, resolve_ranking
 
 if TYPE_CHECKING:
@@ -73,6 +73,13 @@ class SparseLabelRanker(SparseLinearClassifier):
         Relative duality gap at which to stop; at least 1e-6 for float32 data.
     max_iter : int or None, default=None
         Limit on the iterations; None is the solver's own.
+    time_limit : float or None, default=None
+        Seconds after which `fit` ends with the best certified model so far and a
+        :class:`~sklearn.exceptions.ConvergenceWarning` that names its gap. The last step of a
+        solver, and reading the data, are not cut short.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does during `fit`: raise, with the estimator as it was before, or end it as
+        `time_limit` does.
     warm_start : bool, default=False
         Whether `fit` starts from the previous solution where labels and features are the same.
     n_jobs : int or None, default=None
@@ -140,6 +147,8 @@ class SparseLabelRanker(SparseLinearClassifier):
                 "fit_intercept",
                 "tol",
                 "max_iter",
+                "time_limit",
+                "on_interrupt",
                 "warm_start",
                 "n_jobs",
                 "random_state",
@@ -162,6 +171,8 @@ class SparseLabelRanker(SparseLinearClassifier):
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -175,6 +186,8 @@ class SparseLabelRanker(SparseLinearClassifier):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -215,7 +228,14 @@ class SparseLabelRanker(SparseLinearClassifier):
                 problem = self._problem(known)
                 control = self._control(dtype, threads)
                 solver = resolve_ranking(self.solver, problem, control)
-                solution = solver.solve(problem, self._start(problem, known), control)
+                solution = solved_within(
+                    solver,
+                    problem,
+                    self._start(problem, known),
+                    control,
+                    self.time_limit,
+                    self.on_interrupt,
+                )
                 solution = finalised(problem, solution, dtype, tol)
             self._store(problem, known, solution)
         advise(problem, solution, tol=tol)

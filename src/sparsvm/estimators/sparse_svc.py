@@ -29,7 +29,7 @@ from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.recession import Recession, recession
 from sparsvm.problem.solution import Solution, Start
-from sparsvm.solvers import as_solver, blas_threads, resolve
+from sparsvm.solvers import as_solver, blas_threads, resolve, solved_within
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -104,6 +104,13 @@ class SparseSVC(RowDual, PenalisedClassifier):
         at least 1e-6 for float32 data.
     max_iter : int or None, default=None
         Limit on the iterations; None is the solver's own.
+    time_limit : float or None, default=None
+        Seconds after which `fit` ends with the best certified model so far and a
+        :class:`~sklearn.exceptions.ConvergenceWarning` that names its gap. The last step of a
+        solver, and reading the data, are not cut short.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does during `fit`: raise, with the estimator as it was before, or end it as
+        `time_limit` does.
     warm_start : bool, default=False
         Whether `fit` starts from the previous solution where classes and features are the same.
     n_jobs : int or None, default=None
@@ -194,6 +201,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -207,6 +216,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -327,7 +338,9 @@ class SparseSVC(RowDual, PenalisedClassifier):
             solution = far_along(problem, direction, tol)
         else:
             if direction is None or chosen or not (direction.complete and problem.convex):
-                solution = solver.solve(problem, start, control)
+                solution = solved_within(
+                    solver, problem, start, control, self.time_limit, self.on_interrupt
+                )
             else:
                 # Of objective zero, near which solvers lose all digits of a relative gap.
                 solution = far_along(problem, direction, tol)

@@ -84,6 +84,7 @@ class Control:
     """When to stop and how to run.
 
     ``max_iter=None`` is the solver's own default, ``n_jobs`` a number of threads (None is one).
+    ``watch`` is told how far a run is and keeps its best points: :mod:`sparsvm.solvers.run.watch`.
     """
 
     tol: float = 1e-4
@@ -91,6 +92,7 @@ class Control:
     n_jobs: int | None = None
     random_state: Any = None
     verbose: bool = False
+    watch: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +157,8 @@ class Solution:
         :meth:`~sparsvm.problem.Problem.signed_dual`.
     objective, dual_objective, gap, relative_gap, floor : float
         As in :class:`Certificate`; ``gap`` is absolute.
-    status : {"optimal", "max_iter", "stalled"}
+    status : {"optimal", "max_iter", "stalled", "stopped"}
+        "stopped": a time limit, a callback or Ctrl-C ended the run.
     n_iter : int
     seconds : float
     history : History

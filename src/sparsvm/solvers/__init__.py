@@ -10,6 +10,7 @@ from sparsvm.solvers.cone_program import ConeProgram
 from sparsvm.solvers.dca import DCA
 from sparsvm.solvers.interior_point import InteriorPoint
 from sparsvm.solvers.newton import Newton
+from sparsvm.solvers.observed import Observed
 from sparsvm.solvers.papers.bcd import BCD
 from sparsvm.solvers.papers.cutting_plane import CuttingPlane
 from sparsvm.solvers.papers.fbpd import FBPD
@@ -17,6 +18,7 @@ from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.fobos import FOBOS
 from sparsvm.solvers.prox_newton import ProxNewton
 from sparsvm.solvers.run.threads import blas_threads, thread_count
+from sparsvm.solvers.run.watch import Progress, solved_within
 from sparsvm.solvers.sdca import SDCA
 
 __all__ = [
@@ -35,6 +37,8 @@ __all__ = [
     "ForwardBackward",
     "InteriorPoint",
     "Newton",
+    "Observed",
+    "Progress",
     "ProxNewton",
     "Solver",
     "SpaRSA",
@@ -43,5 +47,6 @@ __all__ = [
     "blas_threads",
     "choose",
     "resolve",
+    "solved_within",
     "thread_count",
 ]

@@ -51,6 +51,9 @@ class Solver(Parameterised):
     """
 
     name: ClassVar[str]
+    # Whether a run that may have to end early is cut into parts, each from the end of the last:
+    # for solvers that have their point only at the end.
+    in_slices: ClassVar[bool] = False
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say in a sentence why this solver cannot solve ``problem``; None when it can."""

@@ -63,6 +63,7 @@ class BlockNewton(Solver):
     """
 
     name: ClassVar[str] = "block_newton"
+    in_slices: ClassVar[bool] = True
 
     def __init__(self, max_iter: int = 1000) -> None:
         self.max_iter = max_iter

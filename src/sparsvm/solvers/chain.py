@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparsvm import _core
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver, settled
+from sparsvm.solvers.run.watch import in_slices as run_stage
 
 
 class Stage(NamedTuple):
@@ -56,12 +58,15 @@ class Chain(Solver):
         for stage in self.stages:
             entered = time.perf_counter() - began
             limit = stage.limit if control.max_iter is None else control.max_iter
-            ended = stage.solver.solve(
+            ended = run_stage(
+                stage.solver,
                 problem,
                 start,
                 replace(control, tol=max(control.tol, stage.until), max_iter=limit),
             )
             runs.append((entered, ended))
+            if control.watch is not None:
+                control.watch.keep(problem, ended)
             if best is None or settled(problem, ended, control.tol):
                 best = ended
             else:
@@ -71,6 +76,8 @@ class Chain(Solver):
             if settled(problem, best, control.tol):
                 break
             if control.max_iter is not None and ended.status == "max_iter":
+                break
+            if _core.stopping():
                 break
             # From coefficients dominated by rounding no other solver comes back either.
             start = None

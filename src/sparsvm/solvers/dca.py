@@ -18,7 +18,8 @@ from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.registry import CONVEX
 from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
-from sparsvm.solvers.run.progress import Callback, progress
+from sparsvm.solvers.run.progress import Report, progress
+from sparsvm.solvers.run.watch import Stopped
 
 # Settings.
 # Relative gap of convex problems that are to be exact. What they leave must not pass for descent,
@@ -106,17 +107,28 @@ class DCA(Solver):
         if self.starts > MOST_STARTS:
             raise ValueError(f"starts must be at most {MOST_STARTS}, but is {self.starts!r}.")
         began = time.perf_counter()
-        report = progress(self.name, control)
+        report = progress(self.name, control, pause=0.0)  # an iteration is a whole problem
         limit = iteration_limit(self.max_iter, control)
         best: _Run | None = None
-        for first in self._starting_points(problem, start, control):
-            run = _Run(self.solver, problem, control, began, report)
-            run.descend(first, limit)
-            if best is None or run.objective < best.objective:
+        run: _Run | None = None
+        try:
+            for first in self._starting_points(problem, start, control):
+                run = _Run(self.solver, problem, control, began, report)
+                run.descend(first, limit)
+                if best is None or run.objective < best.objective:
+                    best = run
+        except Stopped:
+            # Where the last descent got to, if it got anywhere.
+            if run is not None and run.records and (best is None or run.objective < best.objective):
                 best = run
+            if best is None:
+                raise
+            return best.certify(limit)
         assert best is not None
         solution = best.certify(limit)
         if not solution.converged:
+            if control.watch is not None:
+                control.watch.keep(problem, solution)
             # The solver's word may have been worth less than it thought: go on by certificates.
             best.descend(_Solved(best.point, None, 0.0), max(limit - len(best.records), 0), True)
             solution = best.certify(limit)
@@ -169,7 +181,7 @@ class _Run:
     problem: Problem
     control: Control
     began: float
-    report: Callback | None
+    report: Report | None
 
     def __post_init__(self) -> None:
         self.records: list[tuple[int, float, float, float, int]] = []
@@ -254,8 +266,11 @@ class _Run:
             int(np.count_nonzero(self.point.coef)),
         )
         self.records.append(record)
-        if self.report is not None:
-            self.report(*record)
+        if self.report is not None and self.report(*record, self._current):
+            raise Stopped
+
+    def _current(self) -> tuple[Floats, Floats]:
+        return self.point.coef, self.point.intercept
 
 
 def _equal(one: Floats | None, two: Floats | None) -> bool:
@@ -290,7 +305,7 @@ def _inner_control(control: Control, problem: Problem) -> Control:
     tol = max(INNER_SHARE * control.tol, LEAST_INNER_TOL)
     if finite(problem):
         tol = min(INNER_TOL, tol)
-    return replace(control, tol=tol, max_iter=None, verbose=False)
+    return replace(control, tol=tol, max_iter=None, verbose=False, watch=None)
 
 
 def _attempt(

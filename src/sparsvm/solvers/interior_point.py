@@ -130,6 +130,8 @@ class InteriorPoint(Solver):
                     best = solution
                 if done:
                     break
+                if _core.stopping():
+                    break
                 # A limit that the caller gave was asked for; after the solver's own, another start
                 # may need a tenth of the steps.
                 if control.max_iter is not None and raw["iterations"] >= control.max_iter:

@@ -16,7 +16,7 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.incumbent import MethodIncumbent, on_simplices
 from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
-from sparsvm.solvers.run.progress import Callback, progress
+from sparsvm.solvers.run.progress import Report, progress
 from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.sdca import SDCA
 
@@ -121,6 +121,7 @@ def _prepared(problem: Problem, control: Control) -> Start:
         zeros = np.zeros((problem.n_outputs, problem.d))
         return Start(zeros, np.zeros(problem.n_outputs))
     rough = replace(control, tol=max(START_GAP, control.tol), max_iter=None, verbose=False)
+    rough = replace(rough, watch=None)
     found = solver.solve(problem, None, rough)
     return Start(found.coef, found.intercept, found.dual)
 
@@ -129,7 +130,7 @@ class _Run:
     """The method with the sizes of its terms, subproblem after subproblem."""
 
     def __init__(
-        self, problem: Problem, start: Start, direct: int, report: Callback | None = None
+        self, problem: Problem, start: Start, direct: int, report: Report | None = None
     ) -> None:
         self.direct = direct
         self.method = _method(problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Control
 from sparsvm.solvers.base import Solver
+from sparsvm.solvers.observed import Observed
 from sparsvm.solvers.papers.bcd import BCD
 from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.prox_newton import ProxNewton
@@ -27,6 +28,8 @@ RANKING = Registry(
 
 def resolve_ranking(solver: str | Solver, problem: RankingProblem, control: Control) -> Solver:
     """Return the solver that a name or an object stands for, if it can rank labels."""
+    if isinstance(solver, Observed):
+        return Observed(resolve_ranking(solver.solver, problem, control), solver.callback)
     if isinstance(solver, Solver) and not isinstance(solver, KINDS):
         raise ValueError(
             f"solver={solver.name!r} cannot rank labels. Solvers that can: "

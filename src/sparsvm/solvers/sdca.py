@@ -145,7 +145,7 @@ class SDCA(Solver):
     def _iterate(self, method: Any, best: MethodIncumbent, tol: float, limit: int) -> bool:
         """Sweep and certify until the certificate holds; True if that became hopeless."""
         target, mark, gap_at_mark, standing = FIRST_TARGET * tol, FIRST_MARK, np.inf, 0
-        while method.sweeps < limit and not best.within(tol):
+        while method.sweeps < limit and not best.within(tol) and not _core.stopping():
             estimated = method.run(target, min(limit, mark) - method.sweeps)
             # Of the certificate only a number, lest its dual stay while the method sweeps.
             certified = best.renew().relative_gap
@@ -227,8 +227,8 @@ def _scaled(report: Any, alpha: float) -> Any:
     if report is None:
         return None
 
-    def scaled(i: int, seconds: float, objective: float, gap: float, nonzeros: int) -> None:
-        report(i, seconds, alpha * objective, alpha * gap, nonzeros)
+    def scaled(i: int, seconds: float, objective: float, gap: float, nonzeros: int) -> bool:
+        return bool(report(i, seconds, alpha * objective, alpha * gap, nonzeros))
 
     return scaled
 

@@ -28,7 +28,7 @@ InteriorPointResult InteriorPoint::solve() {
     monitor_.poll();
     evaluate();
     record(it);
-    if (converged() || settled() || it >= options_.max_iter) break;
+    if (converged() || settled() || it >= options_.max_iter || monitor_.stopping()) break;
     if (on_face()) {
       record(++it);
       break;
@@ -41,7 +41,7 @@ InteriorPointResult InteriorPoint::solve() {
   if (!p_.free_features.empty()) project_dual();
   export_dual(result);
   const double gap = incumbent_.best().primal - incumbent_.dual_value;
-  if (!converged() && !p_.quadratic && it < options_.max_iter &&
+  if (!converged() && !p_.quadratic && it < options_.max_iter && !monitor_.stopping() &&
       gap <= kPolishGap * p_.magnitude(incumbent_.best().primal))
     it = polish(it, result);
   if (result.intercept.empty())

@@ -127,6 +127,7 @@ struct InteriorPointMonitor {
   std::function<void()> poll;  // called often
   // After every iteration: its number, the objective, the gap and the nonzero weights.
   std::function<void(int, double, double, int64_t)> record;
+  std::function<bool()> stopping;  // whether to end with what there is
 };
 
 struct InteriorPointResult {

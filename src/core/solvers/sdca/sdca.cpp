@@ -54,7 +54,7 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
     newton_ = samples_.face().suits() && (newton_ || slow(target));
     const int64_t next = work_ + std::max<int64_t>(until_evaluation(target), inner_);
     features_.forget(), samples_.forget();
-    while (work_ < next && sweeps_ < last) {
+    while (work_ < next && sweeps_ < last && !Monitor::stopping()) {
       step(std::min(inner_, last - sweeps_), monitor);
       // Means are taken over the last eighth of all sweeps.
       if (8 * work_ >= 7 * next || sweeps_ >= last) features_.average(), samples_.average();
@@ -66,6 +66,7 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
     rate_ = std::log(earlier / values_.gap()) / static_cast<double>(work_ - before);
     monitor.poll();
     monitor.record(sweeps_, values_.objective, values_.gap(), nonzeros_);
+    if (Monitor::stopping()) return false;
     const bool done = values_.gap() <= target * std::abs(values_.objective);
     // What was evaluated early says little about the balance.
     if (work_ - adapted_ >= pause_) adapt();

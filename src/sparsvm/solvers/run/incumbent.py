@@ -13,10 +13,8 @@ from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate, History
-from sparsvm.solvers.run.progress import Callback
-
-# Seconds between reports, so that printing costs nothing.
-REPORT_EVERY = 0.2
+from sparsvm.solvers.run.progress import Report
+from sparsvm.solvers.run.watch import Point, Stopped
 
 
 class Incumbent:
@@ -27,8 +25,8 @@ class Incumbent:
     Parameters
     ----------
     problem : Problem
-    report : callable or None
-        Called with each record, at most five times a second.
+    report : Report or None
+        Called with each record; a true answer ends the run.
     anyway : bool
         Keep the last iterate even if an earlier one was better: a paper's stopping rule is about
         its last iterate and no other.
@@ -38,14 +36,16 @@ class Incumbent:
     columns: Columns
     packed_dual: Packed
 
-    def __init__(self, problem: Problem, report: Callback | None, anyway: bool) -> None:
+    def __init__(self, problem: Problem, report: Report | None, anyway: bool) -> None:
         self.problem = problem
         self.report = report
+        self.name = "" if report is None else report.name
         self.anyway = anyway
         self.began = time.perf_counter()
-        self.reported = -np.inf
         self.objective, self.bound, self.floor = np.inf, -np.inf, 0.0
         self.records: list[tuple[int, float, float, float, int]] = []
+        if report is not None:
+            report.runs(self)
 
     def seconds(self) -> float:
         """Return the seconds since this was made."""
@@ -79,9 +79,11 @@ class Incumbent:
         nonzeros = int(np.count_nonzero(self.columns.values))
         record = (iteration, self.seconds(), self.objective, self.gap, nonzeros)
         self.records.append(record)
-        if self.report is not None and record[1] >= self.reported + REPORT_EVERY:
-            self.reported = record[1]
-            self.report(*record)
+        if self.report is not None and self.report(*record, self._best):
+            raise Stopped
+
+    def _best(self) -> Point:
+        return self.coef, self.intercept
 
     def consider(
         self, weights: Floats, intercept: Floats, dual: Floats | None, anyway: bool = False
@@ -144,7 +146,7 @@ class MethodIncumbent(Incumbent):
     """
 
     def __init__(
-        self, problem: Problem, method: Any, report: Callback | None = None, certified: bool = True
+        self, problem: Problem, method: Any, report: Report | None = None, certified: bool = True
     ) -> None:
         super().__init__(problem, report, anyway=False)
         self.method = method

@@ -1,27 +1,70 @@
-"""Progress lines of a running solver."""
+"""Progress of a running solver: lines on the screen, and whoever watches it."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from typing import Any
 
 from sparsvm.problem.solution import Control, relative
+from sparsvm.solvers.run.watch import Point, Progress, Watch
 
-Callback = Callable[[int, float, float, float, int], None]
+Callback = Callable[..., bool]
+# Seconds between lines, so that printing costs nothing.
+PRINT_EVERY = 0.2
 
 
-def progress(name: str, control: Control) -> Callback | None:
-    """Return the callback that prints one line per report, or None unless ``verbose``.
+class Report:
+    """Prints one line a report where that is asked for, and tells the watch.
 
-    The gap is printed relative to the objective, as ``tol`` is.
+    Called with iteration, seconds, objective, gap and non-zeros, and, where it is known, a function
+    that returns the point; the answer is whether to end. The gap is printed relative to the
+    objective, as ``tol`` is.
     """
-    if not control.verbose:
-        return None
 
-    def report(iteration: int, seconds: float, objective: float, gap: float, nonzeros: int) -> None:
-        print(
-            f"{name}: iteration {iteration:>6d}  {seconds:8.2f} s  objective {objective:.8g}  "
-            f"relative gap {relative(gap, objective):.2e}  non-zeros {nonzeros}",
-            flush=True,
+    def __init__(self, name: str, verbose: bool, watch: Watch | None, pause: float) -> None:
+        self.pause = pause
+        self.name = name
+        self.verbose = verbose
+        self.watch = watch
+        self.printed = float("-inf")
+
+    def __call__(
+        self,
+        iteration: int,
+        seconds: float,
+        objective: float,
+        gap: float,
+        nonzeros: int,
+        point: Callable[[], Point] | None = None,
+    ) -> bool:
+        share = relative(gap, objective)
+        now = time.perf_counter()
+        if self.verbose and now >= self.printed + self.pause:
+            self.printed = now
+            print(
+                f"{self.name}: iteration {iteration:>6d}  {seconds:8.2f} s  "
+                f"objective {objective:.8g}  relative gap {share:.2e}  non-zeros {nonzeros}",
+                flush=True,
+            )
+        if self.watch is None:
+            return False
+        since = now - self.watch.began
+        return self.watch.tell(
+            Progress(self.name, iteration, since, objective, share, nonzeros, point)
         )
 
-    return report
+    def runs(self, method: Any) -> None:
+        """Say that ``method`` holds the best points from now on."""
+        if self.watch is not None:
+            self.watch.running = method
+
+
+def progress(name: str, control: Control, pause: float = PRINT_EVERY) -> Report | None:
+    """Return what a solver is to call at every report; None where nobody wants to know.
+
+    ``pause`` are the least seconds between lines.
+    """
+    if not control.verbose and control.watch is None:
+        return None
+    return Report(name, control.verbose, control.watch, pause)

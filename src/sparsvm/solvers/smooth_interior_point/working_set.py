@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sparsvm import _core
 from sparsvm._typing import Features, Floats
 from sparsvm.certificate.certify import certified
 from sparsvm.problem.problem import Problem
@@ -51,7 +52,7 @@ def solve_smooth(
     began = time.perf_counter()
     report, records = progress(name, control), []
     best: Solution | None = None
-    features, done = _first_features(problem, start), 0
+    features, done, stop = _first_features(problem, start), 0, False
     for _ in range(ROUNDS):
         whole = features.size == problem.d
         restriction = Restriction.to(problem, features) if not whole else None
@@ -68,11 +69,12 @@ def solve_smooth(
                 record = (done, time.perf_counter() - began, local.objective, local.gap)
                 records.append((*record, int(np.count_nonzero(local.coef))))
                 if report is not None:
-                    report(*records[-1])
-                if local.within(0.5 * control.tol):
+                    stop = report(*records[-1])
+                if stop or local.within(0.5 * control.tol):
                     break
             done += 1
-            if not run.step():
+            stop = stop or bool(_core.stopping())
+            if stop or not run.step():
                 break
         local = local or _certified(part, run, control, done, began, name)
         solution = local
@@ -80,7 +82,7 @@ def solve_smooth(
             solution = _on_all(restriction, local, control, done, began, name)
         if best is None or solution.gap < best.gap:
             best = solution
-        if best.converged or done >= limit or whole:
+        if best.converged or done >= limit or whole or stop:
             break
         larger = _with_violators(problem, features, solution)
         if larger.size == features.size:

@@ -1,0 +1,184 @@
+"""Runs that are watched: callbacks see them, and what ends them early gets a certified point."""
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from sparsvm import SparseLabelRanker, SparseSVC, _core
+from sparsvm.solvers import (
+    BCD,
+    DCA,
+    FBPD,
+    FISTA,
+    FOBOS,
+    SDCA,
+    BlockNewton,
+    CuttingPlane,
+    InteriorPoint,
+    Newton,
+    Observed,
+    SpaRSA,
+)
+
+HINGE = [(SDCA(), "l1"), (Newton(), "l1"), (InteriorPoint(), "l1/l2"), (FBPD(), "l1")]
+HINGE += [(CuttingPlane(), "l2"), (FOBOS(max_iter=20), "l1")]
+SMOOTH = [(BlockNewton(), "l1"), (FISTA(), "l1"), (SpaRSA(), "l1"), (BCD(), "l1/l2")]
+SMOOTH += [(InteriorPoint(), "l1")]
+CASES = [("hinge", *case) for case in HINGE] + [("squared_hinge", *case) for case in SMOOTH]
+CASES += [("ramp", DCA(), "l1"), ("hinge", "auto", "l1"), ("squared_hinge", "auto", "l1")]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(
+        n_samples=120, n_features=30, n_informative=8, n_classes=3, flip_y=0.2, random_state=0
+    )
+
+
+def named(value):
+    return value if isinstance(value, str) else type(value).__name__
+
+
+def model(loss, solver, penalty, **options):
+    # cutting_plane takes rounds in proportion to 1 / alpha.
+    alpha = 0.3 if penalty == "l2" else 0.01
+    return SparseSVC(loss, penalty, alpha=alpha, solver=solver, random_state=0, **options)
+
+
+@pytest.mark.filterwarnings("ignore:fobos stopped")
+@pytest.mark.parametrize(("loss", "solver", "penalty"), CASES, ids=named)
+def test_a_callback_sees_every_solver_and_changes_nothing(data, loss, solver, penalty):
+    seen = []
+    observed = model(loss, Observed(solver, seen.append), penalty).fit(*data)
+    plain = model(loss, solver, penalty).fit(*data)
+    assert seen
+    assert all(progress.seconds >= 0.0 and progress.objective > 0.0 for progress in seen)
+    known = [progress.coefficients() for progress in seen]
+    for point in known:
+        assert point is None or point[0].shape == observed.coef_.shape
+    if named(solver) not in ("InteriorPoint", "BlockNewton", "SDCA", "auto"):
+        assert known[-1] is not None
+    assert observed.objective_ == pytest.approx(plain.objective_, rel=2e-3)
+    # fobos is stochastic and ends with its passes.
+    assert observed.result_.converged or named(solver) == "FOBOS"
+
+
+@pytest.mark.parametrize(("loss", "solver", "penalty"), CASES, ids=named)
+def test_a_callback_that_answers_true_ends_the_run_with_a_certified_point(
+    data, loss, solver, penalty
+):
+    exact = model(loss, "auto", penalty, tol=1e-7).fit(*data)
+    calls = []
+
+    def stop(progress):
+        calls.append(progress)
+        return True
+
+    with pytest.warns(ConvergenceWarning, match="stopped"):
+        ended = model(loss, Observed(solver, stop), penalty, tol=1e-9).fit(*data)
+    assert len(calls) <= 6
+    assert ended.result_.status == "stopped"
+    if loss != "ramp":
+        assert ended.result_.dual_objective <= exact.objective_ * (1.0 + 1e-9)
+        assert ended.objective_ >= exact.result_.dual_objective
+
+
+@pytest.mark.parametrize(("loss", "solver", "penalty"), CASES, ids=named)
+def test_a_time_limit_gives_the_best_certified_point_and_names_its_gap(data, loss, solver, penalty):
+    exact = model(loss, "auto", penalty, tol=1e-7).fit(*data)
+    with pytest.warns(ConvergenceWarning, match="time_limit") as caught:
+        ended = model(loss, solver, penalty, tol=1e-9, time_limit=1e-9).fit(*data)
+    assert ended.result_.status == "stopped"
+    if loss != "ramp":
+        assert any(f"{ended.dual_gap_:.2g}" in str(each.message) for each in caught)
+        assert ended.result_.dual_objective <= exact.objective_ * (1.0 + 1e-9)
+    assert ended.predict(data[0]).shape == (120,)
+
+
+def test_a_limit_that_is_long_enough_changes_nothing(data):
+    plain = model("hinge", "auto", "l1").fit(*data)
+    limited = model("hinge", "auto", "l1", time_limit=1e6, on_interrupt="return").fit(*data)
+    np.testing.assert_array_equal(plain.coef_, limited.coef_)
+    # And it ends with the fit.
+    assert model("hinge", "auto", "l1", tol=1e-5).fit(*data).result_.converged
+
+
+def interrupted(estimator, X, y):
+    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    try:
+        return estimator.fit(X, y)
+    finally:
+        timer.join()
+
+
+def endless(**options):
+    solver = FISTA(max_iter=10**9, stopping="gap")
+    return model("squared_hinge", solver, "l1", tol=1e-300, **options)
+
+
+@pytest.fixture(scope="module")
+def slow_data():
+    # Columns of very different sizes, on which a gradient method does not arrive.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 40)) * np.logspace(-4, 4, 40)
+    return X, rng.integers(0, 4, 200)
+
+
+def test_an_interrupt_returns_what_there_is_where_that_is_asked_for(slow_data):
+    with pytest.warns(ConvergenceWarning, match="duality gap"):
+        ended = interrupted(endless(on_interrupt="return"), *slow_data)
+    assert ended.result_.status == "stopped"
+    assert np.isfinite(ended.dual_gap_)
+
+
+def test_an_interrupt_raises_otherwise_and_leaves_the_estimator_as_it_was(slow_data):
+    estimator = endless()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(estimator, *slow_data)
+    assert not hasattr(estimator, "coef_")
+
+
+@pytest.mark.parametrize("error", [RuntimeError, TimeoutError])
+def test_an_error_in_a_callback_reaches_the_caller(data, error):
+    def fail(progress):
+        raise error("seen")
+
+    for loss, solver in (("hinge", SDCA()), ("squared_hinge", FISTA()), ("ramp", DCA())):
+        with pytest.raises(error, match="seen"):
+            model(loss, Observed(solver, fail), "l1").fit(*data)
+
+
+def test_a_limit_holds_after_another_run_within_it(data):
+    def fit_within(progress):
+        model("hinge", "auto", "l1", time_limit=1e6).fit(*data)
+        assert _core.stop_after(5.0, False)[0] <= 10.0
+
+    limited = model("squared_hinge", Observed(FISTA(), fit_within), "l1", time_limit=10.0)
+    limited.fit(*data)
+    assert _core.stop_after(np.inf, False) == (np.inf, False)
+
+
+def test_a_run_in_parts_keeps_to_the_limits_on_its_iterations(data):
+    for solver, options in ((BlockNewton(max_iter=3), {}), (BlockNewton(), {"max_iter": 3})):
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            ended = model("squared_hinge", solver, "l1", tol=1e-12, time_limit=1e6, **options).fit(
+                *data
+            )
+        assert ended.result_.status == "max_iter"
+        assert ended.n_iter_ <= 3
+
+
+def test_label_ranking_is_watched_too(data):
+    X, y = data
+    Y = np.column_stack([y == 0, y == 1, y == 2, X[:, 0] > 0.0]).astype(int)
+    seen = []
+    SparseLabelRanker(alpha=0.1, solver=Observed("auto", seen.append)).fit(X, Y)
+    assert seen[-1].coefficients()[0].shape == (4, 30)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        ended = SparseLabelRanker(alpha=0.1, time_limit=1e-9, tol=1e-9).fit(X, Y)
+    assert ended.result_.status == "stopped"
