@@ -58,6 +58,7 @@ plt.show()
 
 # %%
 # This setting shows the effect at its largest: with the labels moved less, or fewer of them, the
-# ramp mostly gains 0.2 to 2 points. And there are limits. With the wrong labels moved by (3, 6) instead of (2, 4), the hinge gives up
-# class 0 altogether, and the descent from there does not find it again: both models have 65 %.
-# Compare the two losses by cross-validation before you trust either.
+# ramp mostly gains 0.2 to 2 points. And there are limits. With the wrong labels moved by (3, 6)
+# instead of (2, 4), the hinge gives up class 0 altogether, and the descent from there does not find
+# it again: both models have 65 %. Compare the two losses by cross-validation before you trust
+# either.

@@ -60,6 +60,11 @@ class Experiment:
     data: str = field(default="", kw_only=True)  # name of a CSV that several experiments share
 
     @property
+    def table(self) -> str:
+        """Name of the CSV."""
+        return f"{self.data or self.stem}.csv"
+
+    @property
     def stem(self) -> str:
         """File name without its ending: 000_table_1."""
         return self.item.lower().replace(".", "").replace("fig ", "figure ").replace(" ", "_")
@@ -83,7 +88,7 @@ class Experiment:
     ) -> list[Row]:
         """Measure what is missing, then write CSV, figure and page; ``so_far`` measures nothing."""
         output.mkdir(parents=True, exist_ok=True)
-        table = output / f"{self.data or self.stem}.csv"
+        table = output / self.table
         if fresh:
             table.unlink(missing_ok=True)
         cells = [] if so_far else self.cells(quick)
@@ -109,8 +114,9 @@ class Experiment:
             judged = [(claim, *judge(rows)) for claim, judge in self.claims]
             parts.append(markdown_table(("the paper says", "", "found"), judged))
         module = Path(sys.modules[self.measure.__module__].__file__ or "").name
-        table = f"{self.data or self.stem}.csv"
-        parts.append(f"Made by `python experiments/{module}`; numbers in [{table}]({table}).")
+        parts.append(
+            f"Made by `python experiments/{module}`; numbers in [{self.table}]({self.table})."
+        )
         page = output / f"{self.stem}.md"
         page.write_text("\n\n".join(part.strip() for part in parts) + "\n")
         print(f"wrote {page}", flush=True)

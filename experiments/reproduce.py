@@ -103,11 +103,12 @@ def main() -> None:
         return
     if not options.readme:
         output = options.output or (QUICK if options.quick else RESULTS)
-        for _, experiment in found:
-            if not options.items or experiment.item in options.items:
-                experiment.run(
-                    output, quick=options.quick, fresh=options.fresh, so_far=options.so_far
-                )
+        chosen = [e for _, e in found if not options.items or e.item in options.items]
+        if options.fresh:  # once, since several experiments may share a table
+            for experiment in chosen:
+                (output / experiment.table).unlink(missing_ok=True)
+        for experiment in chosen:
+            experiment.run(output, quick=options.quick, so_far=options.so_far)
     if not options.quick:
         write_readme()
 

@@ -7,8 +7,13 @@ from pathlib import Path
 import sparsvm
 
 
-def test_an_installation_takes_less_than_4_3_megabytes():
-    """Byte code included, which pip writes when it installs; dependencies are not counted."""
+def test_an_installation_takes_less_than_6_megabytes_of_which_2_3_are_native():
+    """Byte code included, which pip writes when it installs; dependencies are not counted.
+
+    The solvers and estimators were 4.1 MB before the command line, reports, model files,
+    partitions and rankings came.
+    """
     files = [path for path in Path(sparsvm.__file__).parent.rglob("*") if path.is_file()]
-    sizes = {path.name: path.stat().st_size for path in files if path.suffix == ".so"}
-    assert sum(path.stat().st_size for path in files) < 4.3e6, sizes
+    native = sum(path.stat().st_size for path in files if path.suffix == ".so")
+    assert native < 2.3e6
+    assert sum(path.stat().st_size for path in files) < 6e6
