@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm import SparseSVC as OnOneMachine
+from sparsvm import load_model, report, save_model
 from sparsvm.losses import Hinge, SquaredHinge
 from sparsvm.partitioned import (
     SparseSVC,
@@ -262,6 +263,19 @@ def test_too_few_passes_end_with_a_warning_that_names_the_gap(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="2 passes"):
         model = SparseSVC(alpha=0.01, tol=1e-6, max_iter=2).fit(split_rows(X, y, rows=100))
     assert model.dual_gap_ > 1e-6
+
+
+def test_a_model_of_partitions_is_saved_exported_and_reported_like_any_other(tmp_path):
+    X, y = _data(n=200)
+    model = SparseSVC(alpha=0.02).fit(split_rows(X, y, rows=60))
+    save_model(model, tmp_path / "model.safetensors")
+    loaded = load_model(tmp_path / "model.safetensors")
+    assert type(loaded) is OnOneMachine
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.dual_gap_ == model.dual_gap_
+    assert loaded.result_.dual_objective == model.result_.dual_objective
+    report(model, X, y, path=tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_a_warm_start_saves_passes(monkeypatch):

@@ -8,7 +8,6 @@ from sparsvm._typing import ClassWeight, LossName, PenaltyName
 from sparsvm.dask.collections import partitions
 from sparsvm.dask.engine import Cluster
 from sparsvm.data.inputs import fit_context
-from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
 from sparsvm.losses import Loss
 from sparsvm.partitioned.estimator import SparseSVC as OverPartitions
 from sparsvm.penalties import Penalty
@@ -106,16 +105,6 @@ random_state, verbose
             engine.close()
         self.client_ = client
         return self
-
-    def to_local(self) -> OnOneMachine:
-        """Return an ordinary :class:`sparsvm.SparseSVC` with the same coefficients."""
-        names = set(OnOneMachine().get_params(deep=False))
-        given = {k: v for k, v in self.get_params(deep=False).items() if k in names}
-        local = OnOneMachine(**given)
-        for name, value in vars(self).items():
-            if name.endswith("_") and name != "client_":
-                setattr(local, name, value)
-        return local
 
     def decision_function(self, X: Any) -> Any:
         """Return the scores; lazy where X is a Dask collection.

@@ -61,6 +61,8 @@ def save_model(est: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((same.decision_function(X) == model.decision_function(X)).all())
     True
     """
+    if hasattr(est, "to_local"):  # of partitions or of a cluster: an ordinary one holds the model
+        est = est.to_local()
     if ESTIMATORS.get(type(est).__name__) is not type(est):
         raise ValueError(
             f"save_model writes {', '.join(ESTIMATORS)}, but a {type(est).__name__} was given. "

@@ -116,6 +116,21 @@ class SparseSVC(OnOneMachine):
         finally:
             engine.close()
 
+    def to_local(self) -> OnOneMachine:
+        """Return an ordinary :class:`sparsvm.SparseSVC` with the same model and certificate.
+
+        What knows that class, such as ``save_model`` and ``report``, takes this one through it.
+        """
+        names = set(OnOneMachine().get_params(deep=False))
+        given = {k: v for k, v in self.get_params(deep=False).items() if k in names}
+        local = OnOneMachine(**given)
+        for name, value in vars(self).items():
+            if name.endswith("_") and name not in ("client_", "result_"):
+                setattr(local, name, value)
+        if hasattr(self, "result_"):
+            local.result_ = self.result_.solution(len(self.classes_))
+        return local
+
     def _fit_parts(self, engine: Engine, parts: Sequence[Any]) -> SparseSVC:
         """Fit to handles of partitions."""
         loss, penalty = as_loss(self.loss), as_penalty(self.penalty)

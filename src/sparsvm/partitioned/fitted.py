@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from sparsvm._typing import Floats
+from sparsvm.problem.solution import History, Solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,24 @@ class Fitted:
     relative_gap: float
     status: str
     rounds: tuple[Round, ...]
+
+    def solution(self, n_classes: int) -> Solution:
+        """Return it as a solution of a problem in memory, without dual variables."""
+        return Solution(
+            coef=self.coef,
+            intercept=self.intercept,
+            dual=np.zeros((0, n_classes)),
+            objective=self.objective,
+            dual_objective=self.dual_objective,
+            gap=self.gap,
+            relative_gap=self.relative_gap,
+            floor=0.0,
+            status=self.status,
+            n_iter=len(self.rounds),
+            seconds=self.rounds[-1].seconds,
+            history=History.empty(),
+            solver="partitions",
+        )
 
     @property
     def converged(self) -> bool:

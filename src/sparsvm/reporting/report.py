@@ -77,6 +77,8 @@ def report(
     ...     "within 0.0" in page.read_text(encoding="utf-8")
     True
     """
+    if hasattr(model, "to_local"):  # of partitions or of a cluster
+        model = model.to_local()
     subject = read_subject(model, X_test, y_test)
     page = render(_values(subject, stability, title, os.fspath(model_file)))
     with replacing(path) as temporary:
