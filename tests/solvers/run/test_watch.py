@@ -107,6 +107,14 @@ def test_a_limit_that_is_long_enough_changes_nothing(data):
     assert model("hinge", "auto", "l1", tol=1e-5).fit(*data).result_.converged
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted(estimator, X, y):
     timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
     timer.start()
@@ -118,7 +126,8 @@ def interrupted(estimator, X, y):
 
 def endless(**options):
     solver = FISTA(max_iter=10**9, stopping="gap")
-    return model("squared_hinge", solver, "l1", tol=1e-300, **options)
+    # The limit is for the day on which the interrupt does not come.
+    return model("squared_hinge", solver, "l1", tol=1e-300, time_limit=60.0, **options)
 
 
 @pytest.fixture(scope="module")
@@ -129,14 +138,14 @@ def slow_data():
     return X, rng.integers(0, 4, 200)
 
 
-def test_an_interrupt_returns_what_there_is_where_that_is_asked_for(slow_data):
+def test_an_interrupt_returns_what_there_is_where_that_is_asked_for(slow_data, ctrl_c):
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         ended = interrupted(endless(on_interrupt="return"), *slow_data)
     assert ended.result_.status == "stopped"
     assert np.isfinite(ended.dual_gap_)
 
 
-def test_an_interrupt_raises_otherwise_and_leaves_the_estimator_as_it_was(slow_data):
+def test_an_interrupt_raises_otherwise_and_leaves_the_estimator_as_it_was(slow_data, ctrl_c):
     estimator = endless()
     with pytest.raises(KeyboardInterrupt):
         interrupted(estimator, *slow_data)
