@@ -261,7 +261,9 @@ print("as before" if same and untouched and threads() == limits else "changed", 
     ],
 )
 def test_ctrl_c_ends_a_long_solve_and_leaves_everything_as_it_was(sizes):
-    script = f"import sys; sys.path[:0] = {sys.path!r}; SIZES = {sizes!r}\n{INTERRUPTED}"
+    # What a shell starts in the background ignores Ctrl-C, and so would its children.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    script = f"{heed}; import sys; sys.path[:0] = {sys.path!r}; SIZES = {sizes!r}\n{INTERRUPTED}"
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"

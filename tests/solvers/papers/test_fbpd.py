@@ -474,7 +474,9 @@ def test_wrong_sizes_are_named():
 
 
 INTERRUPTED = """
-import sys, time
+import signal, sys, time
+# What a shell starts in the background ignores Ctrl-C, and so would its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np
 from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge
