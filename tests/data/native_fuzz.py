@@ -552,10 +552,11 @@ def together(rng, calls, writable):
 
 
 def entries():
-    """Return the names of everything the native module offers."""
+    """Return the names of everything that one can call in the native module."""
     names = set()
     for name, entry in vars(_core).items():
-        if name.startswith("_"):
+        exception = isinstance(entry, type) and issubclass(entry, BaseException)
+        if name.startswith("_") or exception:
             continue
         names.add(name)
         if isinstance(entry, type):
