@@ -90,6 +90,17 @@ def test_the_same_partitioning_gives_the_same_bits(client):
     assert np.array_equal(one.coef_, two.coef_)
 
 
+def test_labels_computed_from_the_rows_leave_the_connection_as_it_was(client):
+    rng = da.random.default_rng(0)
+    X = rng.normal(size=(1200, 5), chunks=(300, 5))
+    scores = X @ np.random.default_rng(0).normal(size=(5, 3)) + rng.normal(size=(1200, 3))
+    SparseSVC(alpha=0.05, client=client).fit(X, scores.argmax(axis=1))
+    comm = client.scheduler_comm.comm
+    assert not comm.closed()
+    assert client.submit(sum, [1, 2]).result(timeout=10) == 3
+    assert client.scheduler_comm.comm is comm
+
+
 def test_nothing_is_left_on_the_cluster_and_the_model_pickles(client):
     X, y = _data(n=500)
     arrays = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)

@@ -44,8 +44,13 @@ class Cluster:
         return list(self.client.gather(list(handles)))
 
     def close(self) -> None:
-        """Cancel what is running and release what workers hold."""
-        self.client.cancel(self.futures, force=True)
+        """Release every future: the scheduler drops what waits, and what workers hold.
+
+        Cancelling would do the same, but the scheduler's walk over dependents fails where one
+        of them is wanted by nobody, as of labels computed from X, and ends the connection.
+        """
+        for future in self.futures:
+            future.release()
         self.futures.clear()
 
     def _kept(self, future: Any) -> Any:
