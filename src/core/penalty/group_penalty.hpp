@@ -5,7 +5,8 @@
 // feature. Within a group the penalty is one block ("joint") or one block per output.
 //
 // On the manifold, coordinates that move are marked `loose`; those at the largest size of an l1/linf
-// block move together ("tied"), the rest of the group stays where it is ("fixed").
+// block move together ("tied"), the rest of the group stays where it is ("fixed"). What depends on the norm
+// of a block is in that norm's file.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@ class GroupPenalty {
  public:
   GroupPenalty(const Penalty& penalty, int width)
       : omega_(penalty.omega), outputs_(static_cast<int>(penalty.outputs)), width_(width),
-        joint_(penalty.joint()), linf_(penalty.maximum()), absolute_(penalty.absolute),
-        norm_(penalty.norm), square_(penalty.square) {
+        joint_(penalty.joint()), absolute_(penalty.absolute), norm_(penalty.norm),
+        square_(penalty.square), group_norm_(penalty.group_norm), shape_(penalty.shape()) {
     const bool grouped = penalty.grouped();
     sort_features(grouped ? penalty.groups : nullptr, grouped ? penalty.n_groups : penalty.d,
                   penalty.d);
@@ -35,7 +36,8 @@ class GroupPenalty {
     widest_ = widest;
   }
 
-  enum Mark : unsigned char { fixed, loose, tied };
+  static constexpr GroupBlock::Mark fixed = GroupBlock::fixed, loose = GroupBlock::loose,
+                                    tied = GroupBlock::tied;
 
   double alpha = 1.0;
 
@@ -61,14 +63,18 @@ class GroupPenalty {
   double value(int64_t u, const double* w) {
     if (is_free(u)) return 0.0;
     double total = 0.0;
-    for_each_block(u, [&](const std::vector<int32_t>& place, std::size_t m) {
-      double sum = 0.0, squares = 0.0, top = 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double z = o_[r] * std::abs(w[place[r]]);
-        sum += z, squares += z * z, top = std::max(top, z);
+    for_each_block(u, [&](const GroupBlock& b) {
+      double sum = 0.0, squares = 0.0;
+      for (std::size_t r = 0; r < b.m; ++r) {
+        const double z = b.o[r] * std::abs(w[b.place[r]]);
+        sum += z, squares += z * z;
       }
       total += absolute_ * sum + 0.5 * square_ * squares;
-      if (norm_ > 0.0) total += norm_ * (linf_ ? top : std::sqrt(squares));
+      with_own_norm([&](auto norm) {
+        total += norm_ * norm_of<decltype(norm)>([&](auto visit) {
+          for (std::size_t r = 0; r < b.m; ++r) visit(b.o[r] * std::abs(w[b.place[r]]));
+        });
+      });
     });
     return alpha * total;
   }
@@ -79,22 +85,21 @@ class GroupPenalty {
       for (int64_t e = 0; e < size(group) * width_; ++e) v[e] = h[e] > 0.0 ? u[e] / h[e] : 0.0;
       return;
     }
-    for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
-      for (std::size_t r = 0; r < m; ++r) {
-        h_[r] = h[place[r]];
-        const double t = alpha * absolute_ * o_[r], x = u[place[r]];
+    for_each_block(group, [&](const GroupBlock& b) {
+      for (std::size_t r = 0; r < b.m; ++r) {
+        h_[r] = h[b.place[r]];
+        const double t = alpha * absolute_ * o_[r], x = u[b.place[r]];
         u_[r] = x > t ? x - t : x < -t ? x + t : 0.0;
       }
       if (norm_ == 0.0) {
-        for (std::size_t r = 0; r < m; ++r) {
+        for (std::size_t r = 0; r < b.m; ++r) {
           v_[r] = u_[r] / (h_[r] + alpha * square_ * o_[r] * o_[r]);
         }
-      } else if (linf_) {
-        cut(m);
-      } else {
-        shrink(m);
       }
-      for (std::size_t r = 0; r < m; ++r) v[place[r]] = v_[r];
+      with_own_norm([&](auto norm) {
+        norm.minimise(h_.data(), u_.data(), b.o, b.m, alpha * norm_, v_.data(), work_);
+      });
+      for (std::size_t r = 0; r < b.m; ++r) v[b.place[r]] = v_[r];
     });
   }
 
@@ -108,25 +113,19 @@ class GroupPenalty {
       for (int k = 0; k < outputs_; ++k) top = std::max(top, std::abs(g[k]));
       return top / (absolute_ * omega_[*features(u)] * alpha);
     }
-    if (joint_ && bends() && absolute_ == 0.0 && size(u) == 1) {
-      double squares = 0.0;
-      for (int k = 0; k < outputs_; ++k) squares += g[k] * g[k];
-      return std::sqrt(squares) / (omega_[*features(u)] * alpha);
-    }
+    if (joint_ && absolute_ == 0.0 && size(u) == 1)
+      return shape_.plain_dual_norm(g, outputs_) / (norm_ * omega_[*features(u)] * alpha);
     double largest = 0.0;
-    for_each_block(u, [&](const std::vector<int32_t>& place, std::size_t m) {
-      double sum = 0.0, squares = 0.0, top = 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double z = std::abs(g[place[r]]) / o_[r];
-        u_[r] = z;
-        sum += z, squares += z * z, top = std::max(top, z);
-      }
-      double norm = top;
-      if (norm_ > 0.0) norm = linf_ ? sum : std::sqrt(squares);
-      if (absolute_ > 0.0 && norm_ > 0.0)
-        norm = norm > largest * alpha ? mixed_norm(m) : 0.0;
-      else if (norm_ == 0.0)
-        norm = absolute_ > 0.0 ? norm / absolute_ : norm * kNever;
+    for_each_block(u, [&](const GroupBlock& b) {
+      const auto m = static_cast<int64_t>(b.m);
+      for (std::size_t r = 0; r < b.m; ++r) u_[r] = std::abs(g[b.place[r]]) / b.o[r];
+      double norm = 0.0;
+      if (norm_ == 0.0)
+        norm = kNever * *std::max_element(u_.begin(), u_.begin() + m);
+      else if (absolute_ == 0.0)
+        norm = shape_.plain_dual_norm(u_.data(), m) / norm_;
+      else if (shape_.plain_dual_norm(u_.data(), m) > largest * alpha)
+        norm = mixed_dual_norm(group_norm_, u_.data(), m, absolute_, norm_);
       largest = std::max(largest, norm / alpha);
     });
     return largest;
@@ -136,9 +135,9 @@ class GroupPenalty {
   double conjugate(int64_t u, const double* g) {
     if (is_free(u)) return 0.0;
     double total = 0.0;
-    for_each_block(u, [&](const std::vector<int32_t>& place, std::size_t m) {
-      for (std::size_t r = 0; r < m; ++r) {
-        const double z = std::max(std::abs(g[place[r]]) / (alpha * o_[r]) - absolute_, 0.0);
+    for_each_block(u, [&](const GroupBlock& b) {
+      for (std::size_t r = 0; r < b.m; ++r) {
+        const double z = std::max(std::abs(g[b.place[r]]) / (alpha * o_[r]) - absolute_, 0.0);
         total += z * z;
       }
     });
@@ -158,50 +157,27 @@ class GroupPenalty {
       }
       return;
     }
-    for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
-      double squares = 0.0, top = 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double z = o_[r] * std::abs(w[place[r]]);
-        squares += z * z, top = std::max(top, z);
-      }
-      if (top == 0.0 && selects()) return;
-      const double length = std::sqrt(squares);
-      int ties = 0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double x = w[place[r]], o = o_[r];
-        if (linf_) {
-          const bool tie = o * std::abs(x) >= top * (1.0 - kTie) && x * g[place[r]] <= 0.0;
-          mark[place[r]] = tie ? tied : loose;
-          ties += tie;
-          continue;
-        }
+    for_each_block(group, [&](const GroupBlock& b) {
+      const auto zero = [&](int32_t e) { return w[e] == 0.0; };
+      if (selects() && std::all_of(b.place, b.place + b.m, zero)) return;
+      for (std::size_t r = 0; r < b.m; ++r) {
+        const double x = w[b.place[r]], o = b.o[r];
         if (x == 0.0 && absolute_ > 0.0) continue;
-        mark[place[r]] = loose;
-        q[place[r]] = alpha * (absolute_ * std::copysign(o, x) + square_ * o * o * x);
-        if (norm_ > 0.0) q[place[r]] += alpha * norm_ * o * o * x / length;
+        mark[b.place[r]] = loose;
+        q[b.place[r]] = alpha * (absolute_ * std::copysign(o, x) + square_ * o * o * x);
       }
-      // Where all are pulled inwards the maximum itself falls.
-      if (linf_ && ties == 0) {
-        for (std::size_t r = 0; r < m; ++r) {
-          if (o_[r] * std::abs(w[place[r]]) < top * (1.0 - kTie)) continue;
-          mark[place[r]] = tied;
-          ++ties;
-        }
-      }
-      for (std::size_t r = 0; r < m && linf_; ++r) {
-        if (mark[place[r]] == tied) q[place[r]] = alpha * std::copysign(o_[r], w[place[r]]) / ties;
-      }
+      with_own_norm([&](auto norm) { norm.tangent(b, w, g, alpha * norm_, mark, q); });
     });
   }
 
   // Whether group norms bend the penalty across their blocks, and whether coordinates are tied.
-  bool bends() const { return norm_ > 0.0 && !linf_; }
-  bool ties() const { return linf_; }
+  bool bends() const { return shape_.smooth(); }
+  bool ties() const { return norm_ > 0.0 && !shape_.smooth(); }
   // Whether it has any curvature on the manifold.
   bool curved() const { return square_ > 0.0 || bends(); }
   // Whether the curvature of the penalty is the same for all outputs of a feature and none of them
   // is ever held at zero alone.
-  bool alike() const { return absolute_ == 0.0 && !linf_ && (joint_ || norm_ == 0.0); }
+  bool alike() const { return absolute_ == 0.0 && !ties() && (joint_ || norm_ == 0.0); }
   // Whether a group is one block, otherwise one per output.
   bool joint() const { return joint_; }
 
@@ -210,21 +186,11 @@ class GroupPenalty {
                  double* ring) {
     std::fill(straight, straight + size(group) * width_, 0.0);
     std::fill(ring, ring + size(group) * width_, 0.0);
-    if (is_free(group) || linf_ || (square_ == 0.0 && norm_ == 0.0)) return;
-    for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
-      double squares = 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double z = o_[r] * w[place[r]];
-        squares += z * z;
-      }
-      const double length = std::sqrt(squares);
-      const double bend = norm_ > 0.0 && length > 0.0 ? alpha * norm_ / length : 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        if (mark[place[r]] == fixed) continue;
-        const double oo = o_[r] * o_[r];
-        straight[place[r]] = oo * (alpha * square_ + bend);
-        if (bend > 0.0) ring[place[r]] = oo * w[place[r]] * std::sqrt(bend) / length;
-      }
+    if (is_free(group)) return;
+    for_each_block(group, [&](const GroupBlock& b) {
+      for (std::size_t r = 0; r < b.m && square_ > 0.0; ++r)
+        if (mark[b.place[r]] != fixed) straight[b.place[r]] = b.o[r] * b.o[r] * (alpha * square_);
+      with_own_norm([&](auto norm) { norm.curvature(b, w, alpha * norm_, mark, straight, ring); });
     });
   }
 
@@ -232,16 +198,16 @@ class GroupPenalty {
   void precondition_ties(int64_t group, const double* w, const unsigned char* mark, const double* h,
                          const double* r, double* z) {
     if (is_free(group)) return;
-    for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
+    for_each_block(group, [&](const GroupBlock& b) {
       double slope = 0.0, stiffness = 0.0;
-      for (std::size_t e = 0; e < m; ++e) {
-        if (mark[place[e]] != tied) continue;
-        slope += std::copysign(1.0 / o_[e], w[place[e]]) * r[place[e]];
-        stiffness += h[place[e]] / (o_[e] * o_[e]);
+      for (std::size_t e = 0; e < b.m; ++e) {
+        if (mark[b.place[e]] != tied) continue;
+        slope += std::copysign(1.0 / o_[e], w[b.place[e]]) * r[b.place[e]];
+        stiffness += h[b.place[e]] / (o_[e] * o_[e]);
       }
-      for (std::size_t e = 0; e < m && stiffness > 0.0; ++e) {
-        if (mark[place[e]] != tied) continue;
-        z[place[e]] = std::copysign(1.0 / o_[e], w[place[e]]) * slope / stiffness;
+      for (std::size_t e = 0; e < b.m && stiffness > 0.0; ++e) {
+        if (mark[b.place[e]] != tied) continue;
+        z[b.place[e]] = std::copysign(1.0 / o_[e], w[b.place[e]]) * slope / stiffness;
       }
     });
   }
@@ -251,12 +217,12 @@ class GroupPenalty {
   int number_ties(int64_t group, const double* w, const unsigned char* mark, int next,
                   int* variable, double* factor) {
     if (is_free(group)) return next;
-    for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
+    for_each_block(group, [&](const GroupBlock& b) {
       bool any = false;
-      for (std::size_t r = 0; r < m; ++r) {
-        if (mark[place[r]] != tied) continue;
-        variable[place[r]] = next;
-        factor[place[r]] = std::copysign(1.0 / o_[r], w[place[r]]);
+      for (std::size_t r = 0; r < b.m; ++r) {
+        if (mark[b.place[r]] != tied) continue;
+        variable[b.place[r]] = next;
+        factor[b.place[r]] = std::copysign(1.0 / o_[r], w[b.place[r]]);
         any = true;
       }
       next += any;
@@ -271,22 +237,12 @@ class GroupPenalty {
     const auto add = [&](double way, double speed) {
       if (speed > way && way > 0.0) times.push_back(way / speed);
     };
-    for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
-      double top = 0.0, rise = 0.0, along = 0.0, squares = 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double x = w[place[r]], s = step[place[r]], o = o_[r];
-        along += o * o * x * s, squares += o * o * x * x;
-        if (o * std::abs(x) > top) top = o * std::abs(x), rise = o * std::copysign(s, x * s);
-        if (absolute_ > 0.0) add(std::abs(x), x * s < 0.0 ? std::abs(s) : 0.0);
+    for_each_block(group, [&](const GroupBlock& b) {
+      for (std::size_t r = 0; r < b.m && absolute_ > 0.0; ++r) {
+        const double x = w[b.place[r]], s = step[b.place[r]];
+        add(std::abs(x), x * s < 0.0 ? std::abs(s) : 0.0);
       }
-      if (norm_ == 0.0) return;
-      if (!linf_) return add(squares, -along);
-      add(top, -rise);
-      for (std::size_t r = 0; r < m; ++r) {
-        const double x = o_[r] * w[place[r]], s = o_[r] * step[place[r]];
-        add(top - x, s - rise);
-        add(top + x, -s - rise);
-      }
+      with_own_norm([&](auto norm) { norm.kinks(b, w, step, add); });
     });
   }
 
@@ -294,33 +250,20 @@ class GroupPenalty {
   // turn around) goes to zero, one that would outgrow its tied maximum joins it.
   void cut_at_kinks(int64_t group, const double* w, double* step) {
     if (is_free(group) || !selects()) return;
-    for_each_block(group, [&](const std::vector<int32_t>& place, std::size_t m) {
-      double top = 0.0, moved = 0.0, along = 0.0, squares = 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double x = w[place[r]], s = step[place[r]], o = o_[r];
-        along += o * o * x * (x + s), squares += o * o * x * x;
-        if (o * std::abs(x) > top)
-          top = o * std::abs(x), moved = o * std::copysign(1.0, x) * (x + s);
-      }
-      const bool gone = norm_ > 0.0 && (linf_ ? moved <= 0.0 : along <= 0.0) && squares > 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double x = w[place[r]];
-        double& s = step[place[r]];
-        if (gone || (absolute_ > 0.0 && x != 0.0 && x * (x + s) <= 0.0)) {
-          s = -x;
-        } else if (linf_ && o_[r] * std::abs(x + s) > moved) {
-          s = std::copysign(moved / o_[r], x + s) - x;
-        }
+    for_each_block(group, [&](const GroupBlock& b) {
+      bool gone = false;
+      with_own_norm([&](auto norm) { gone = norm.cut(b, w, step); });
+      for (std::size_t r = 0; r < b.m; ++r) {
+        const double x = w[b.place[r]];
+        double& s = step[b.place[r]];
+        if (gone || (absolute_ > 0.0 && x != 0.0 && x * (x + s) <= 0.0)) s = -x;
       }
     });
   }
 
  private:
-  // Settings. Relative differences of sizes below the first are rounding; relative steps at which Newton's
-  // method has a root of a prox and a dual norm, which takes a handful of them; what any gradient is
-  // worth where nothing selects.
-  static constexpr double kTie = 1e-12, kRootEnd = 1e-11, kNormEnd = 4e-16, kNever = 1e300;
-  static constexpr int kMostPasses = 100;
+  // Setting. What any gradient is worth where nothing selects.
+  static constexpr double kNever = 1e300;
 
   void sort_features(const int32_t* groups, int64_t n_groups, int64_t d) {
     std::vector<int64_t> count(static_cast<std::size_t>(n_groups) + 1, 0);
@@ -347,7 +290,7 @@ class GroupPenalty {
     }
   }
 
-  // visit(places, m): the coordinates of each block of the group, with their omega in o_.
+  // visit(block) for each block of the group.
   template <typename Visit>
   void for_each_block(int64_t group, Visit visit) {
     const int64_t F = size(group);
@@ -363,86 +306,22 @@ class GroupPenalty {
           o_[m] = o;
         }
       }
-      visit(place_, m);
+      visit(GroupBlock{place_.data(), o_.data(), m});
     }
   }
 
-  // The group norm: v = u t / (h t + a o^2) with t = |o v|, the root of a scalar equation on which
-  // Newton's method climbs from below (the inverse of the norm is concave in t).
-  void shrink(std::size_t m) {
-    const double a = alpha * norm_;
-    double squares = 0.0, steepest = 0.0;
-    for (std::size_t r = 0; r < m; ++r) {
-      const double y = u_[r] / o_[r];
-      squares += y * y;
-      steepest = std::max(steepest, h_[r] / (o_[r] * o_[r]));
-    }
-    if (!(squares > a * a)) {
-      std::fill_n(v_.begin(), m, 0.0);
-      return;
-    }
-    double t = (std::sqrt(squares) - a) / steepest;
-    for (int pass = 0; pass < kMostPasses; ++pass) {
-      double norm = 0.0, slope = 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double oo = o_[r] * o_[r], below = 1.0 / (h_[r] * t + a * oo);
-        const double part = o_[r] * u_[r] * below;
-        norm += part * part;
-        slope += part * part * h_[r] * below;
-      }
-      const double root = std::sqrt(norm), move = norm * (root - 1.0) / slope;
-      if (!(move > 0.0)) break;
-      t += move;
-      if (move <= kRootEnd * t) break;
-    }
-    for (std::size_t r = 0; r < m; ++r) v_[r] = u_[r] * t / (h_[r] * t + a * o_[r] * o_[r]);
-  }
-
-  // The largest size: v = u / h cut at level / o, with sum h (o |u| / h - level)_+ / o^2 = a.
-  void cut(std::size_t m) {
-    const double a = alpha * norm_;
-    double sum = 0.0;
-    double *z = work_.values(), *cost = work_.costs();
-    for (std::size_t r = 0; r < m; ++r) {
-      sum += std::abs(u_[r]) / o_[r];
-      z[r] = o_[r] * std::abs(u_[r]) / h_[r];
-      cost[r] = h_[r] / (o_[r] * o_[r]);
-    }
-    if (!(sum > a)) {
-      std::fill_n(v_.begin(), m, 0.0);
-      return;
-    }
-    const double level = threshold(z, cost, static_cast<int64_t>(m), -a, 0.0, 0.0, work_);
-    for (std::size_t r = 0; r < m; ++r) {
-      const double size = std::abs(u_[r]) / h_[r];
-      v_[r] = std::copysign(o_[r] * size > level ? level / o_[r] : size, u_[r]);
-    }
-  }
-
-  // sparse_group: the c with |(u_ - absolute c)_+| = group c, from below.
-  double mixed_norm(std::size_t m) const {
-    double c = 0.0;
-    for (std::size_t r = 0; r < m; ++r) c = std::max(c, u_[r]);
-    for (int pass = 0; pass < kMostPasses; ++pass) {
-      double squares = 0.0, sum = 0.0;
-      for (std::size_t r = 0; r < m; ++r) {
-        const double z = std::max(u_[r] - absolute_ * c, 0.0);
-        squares += z * z, sum += z;
-      }
-      const double length = std::sqrt(squares);
-      const double rate = norm_ + (length > 0.0 ? absolute_ * sum / length : 0.0);
-      const double move = (length - norm_ * c) / rate;
-      if (!(move > 0.0)) break;
-      c += move;
-      if (move <= kNormEnd * c) break;
-    }
-    return c;
+  // use(the group norm), if there is one.
+  template <typename Use>
+  void with_own_norm(Use use) const {
+    if (norm_ > 0.0) with_group_norm(group_norm_, use);
   }
 
   const double* omega_;
   int outputs_, width_;
-  bool joint_, linf_;
+  bool joint_;
   double absolute_, norm_, square_;
+  GroupNorm group_norm_;
+  BlockShape shape_;
   int64_t penalised_ = 0, widest_ = 1;
   std::vector<int64_t> first_;
   std::vector<int32_t> members_, place_;

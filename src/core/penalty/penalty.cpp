@@ -32,29 +32,33 @@ void add_group(const Penalty& penalty, const double* W, const int64_t* first, co
     peak = std::abs(z) <= peak ? peak : std::abs(z);  // a NaN stays
   });
   if (peak == 0.0) return;
-  if (penalty.maximum()) return rest.add(peak);
   // Scaled, so that squares stay in range.
+  const auto scaled = [&](auto&& visit) { each([&](double z) { visit(std::abs(z) / peak); }); };
+  if (penalty.grouped())
+    return rest.add(peak * with_group_norm(penalty.group_norm, [&](auto norm) {
+      return norm_of<decltype(norm)>(scaled);
+    }));
   double squares = 0.0;
-  each([&](double z) { squares += (z / peak) * (z / peak); });
-  rest.add(penalty.square > 0.0 ? 0.5 * peak * peak * squares : peak * std::sqrt(squares));
+  scaled([&](double z) { squares += z * z; });
+  rest.add(0.5 * peak * peak * squares);
 }
 
 // The norms of ω∘W (m x outputs), summed over the groups.
 double group_norm_sum(const Penalty& penalty, const std::vector<int32_t>& features,
                       const double* W) {
-  const bool linf = penalty.maximum();
   const int64_t copies = penalty.per_class ? penalty.outputs : 1;
   std::vector<double> groups(static_cast<std::size_t>(penalty.n_groups * copies), 0.0);
-  for (const int32_t j : features) {
-    for (int64_t k = 0; k < penalty.outputs; ++k) {
-      const double z = penalty.omega[j] * std::abs(*W++);
-      double& total = groups[penalty.groups[j] * copies + (copies > 1 ? k : 0)];
-      total = linf ? std::max(total, z) : total + z * z;
+  return with_group_norm(penalty.group_norm, [&](auto norm) {
+    for (const int32_t j : features) {
+      for (int64_t k = 0; k < penalty.outputs; ++k) {
+        double& total = groups[penalty.groups[j] * copies + (copies > 1 ? k : 0)];
+        total = norm.join(total, penalty.omega[j] * std::abs(*W++));
+      }
     }
-  }
-  double norms = 0.0;
-  for (const double total : groups) norms += linf ? total : std::sqrt(total);
-  return norms;
+    double norms = 0.0;
+    for (const double total : groups) norms += norm.finish(total);
+    return norms;
+  });
 }
 
 }  // namespace
@@ -64,10 +68,10 @@ PenaltyTerm penalty_term(const std::string& name, double l1_ratio) {
   if (name == "l1") return {.absolute = 1.0};
   if (name == "l2") return {.square = 1.0};
   if (name == "elasticnet") return {.absolute = l1_ratio, .square = rest};
-  if (name == "l1/l2") return {.norm = 1.0, .group_norm = GroupNorm::euclidean};
-  if (name == "l1/linf") return {.norm = 1.0, .group_norm = GroupNorm::maximum};
   if (name == "sparse_group")
-    return {.absolute = l1_ratio, .norm = rest, .group_norm = GroupNorm::euclidean};
+    return {.absolute = l1_ratio, .norm = rest, .group_norm = norm_named(EuclideanNorm::kName)};
+  const GroupNorm norm = norm_named(name);
+  if (norm != GroupNorm::none) return {.norm = 1.0, .group_norm = norm};
   throw std::invalid_argument(
       "The penalty kind must be one of l1, l2, elasticnet, l1/l2, l1/linf and sparse_group, but is "
       "'" +
@@ -75,10 +79,9 @@ PenaltyTerm penalty_term(const std::string& name, double l1_ratio) {
 }
 
 BlockShape PenaltyTerm::shape() const {
-  if (!selects()) return {BlockKind::absolute, 1.0, 0.0, 0.0};
-  if (!grouped()) return {BlockKind::absolute, absolute, 0.0, square};
-  if (maximum()) return {BlockKind::maximum, norm, 0.0, 0.0};
-  return {absolute > 0.0 ? BlockKind::sparse : BlockKind::euclidean, absolute, norm, 0.0};
+  if (!selects()) return {};
+  if (!grouped()) return {GroupNorm::none, 0.0, absolute, square};
+  return {group_norm, absolute, norm, 0.0};
 }
 
 bool Penalty::single_features() const {
@@ -252,39 +255,45 @@ void PenaltyProx::shrink_groups(double* V, double step, int64_t from, int64_t to
 
 void PenaltyProx::shrink_group(double* v, const int64_t* features, int64_t size, int64_t width,
                                double step) {
-  const bool linf = term_.maximum();
   const int64_t n = size * width;
   const double first = omega_[features[0]];
   if (std::all_of(features, features + size, [&](int64_t j) { return omega_[j] == first; })) {
     const double t = step * first;
     if (t == 0.0) return;
-    return linf ? prox_group_linf(v, n, t, v, work_) : prox_group_l2(v, n, t, v);
+    return with_group_norm(term_.group_norm, [&](auto norm) { norm.prox(v, n, t, v, work_); });
   }
   double* o = gathered_omega_.data();
   for (int64_t i = 0; i < size; ++i) std::fill_n(o + i * width, width, omega_[features[i]]);
-  return linf ? prox_group_linf_weighted(v, o, n, step, v, work_)
-              : prox_group_l2_weighted(v, o, n, step, v);
+  with_group_norm(term_.group_norm,
+                  [&](auto norm) { norm.prox_weighted(v, o, n, step, v, work_); });
 }
 
 double PenaltyProx::value(const double* V, int64_t from, int64_t to) const {
-  const bool grouped = term_.grouped();
-  const int64_t copies = per_class_ && grouped ? outputs_ : 1, width = outputs_ / copies;
-  double absolute = 0.0, squares = 0.0, norms = 0.0;
+  double absolute = 0.0, squares = 0.0;
   for (int64_t part = from; part < to; ++part) {
-    for (int64_t c = 0; c < copies; ++c) {
-      double sum = 0.0, top = 0.0;
-      for (const int64_t* j = begin(part); j < begin(part + 1); ++j) {
-        for (int64_t k = 0; k < width; ++k) {
-          const double z = std::abs(omega_[*j] * V[*j * outputs_ + c + k]);
-          absolute += z, sum += z * z, top = std::max(top, z);
-        }
+    double sum = 0.0;
+    for (const int64_t* j = begin(part); j < begin(part + 1); ++j) {
+      for (int64_t k = 0; k < outputs_; ++k) {
+        const double z = std::abs(omega_[*j] * V[*j * outputs_ + k]);
+        absolute += z, sum += z * z;
       }
-      squares += sum;
-      norms += term_.maximum() ? top : std::sqrt(sum);
     }
+    squares += sum;
   }
-  return term_.absolute * absolute +
-         (grouped ? term_.norm * norms : term_.square * (0.5 * squares));
+  if (!term_.grouped()) return term_.absolute * absolute + term_.square * (0.5 * squares);
+  const int64_t copies = per_class_ ? outputs_ : 1, width = outputs_ / copies;
+  const double norms = with_group_norm(term_.group_norm, [&](auto norm) {
+    double sum = 0.0;
+    for (int64_t part = from; part < to; ++part)
+      for (int64_t c = 0; c < copies; ++c)
+        sum += norm_of<decltype(norm)>([&](auto visit) {
+          for (const int64_t* j = begin(part); j < begin(part + 1); ++j)
+            for (int64_t k = c; k < c + width; ++k)
+              visit(std::abs(omega_[*j] * V[*j * outputs_ + k]));
+        });
+    return sum;
+  });
+  return term_.absolute * absolute + term_.norm * norms;
 }
 
 }  // namespace sparsvm

@@ -2,10 +2,10 @@
 //
 // Every built-in penalty is, in z = ω∘W, a sum of three terms,
 //
-//   absolute ‖z‖₁ + square/2 ‖z‖² + norm Σ_g ‖z_g‖   (Euclidean or maximum norm of each group),
+//   absolute ‖z‖₁ + square/2 ‖z‖² + norm Σ_g N(z_g)   (with one of the norms of norms.hpp),
 //
 // and `penalty_term` gives their factors by name. Solvers read the factors and the block's shape; what
-// depends on the norm of a group is in this room.
+// depends on the norm of a group is in that norm's file.
 #pragma once
 
 #include <algorithm>
@@ -14,105 +14,63 @@
 #include <string>
 #include <vector>
 
+#include "penalty/block.hpp"
+#include "penalty/norms.hpp"
+
 namespace sparsvm {
 
 class Design;
 
-enum class GroupNorm : uint8_t { none, euclidean, maximum };
-enum class BlockKind : uint8_t { absolute, maximum, euclidean, sparse };
+inline bool BlockShape::smooth() const {
+  return with_norm(norm, [](auto kind) { return kind.kSmooth; });
+}
 
-// The norm of one block, and its dual.
-struct BlockShape {
-  BlockKind kind = BlockKind::absolute;
-  double l1 = 1.0;    // radius of the absolute part
-  double l2 = 1.0;    // radius of the Euclidean part
-  double quad = 0.0;  // curvature of the absolute part (elastic net)
+inline bool BlockShape::sums_squares() const {
+  return absolute == 0.0 && with_norm(norm, [](auto kind) { return kind.kDualOfSquares; });
+}
 
-  // Of the dual norm of a sparse block: beyond what any threshold on it tells apart.
-  static constexpr int kMostBisections = 60;
-  static constexpr double kBisectionEnd = 1e-12;
+inline bool BlockShape::shared_scaling() const {
+  return absolute == 0.0 &&
+         with_norm(norm, [](auto kind) { return decltype(kind)::Cone::kSharedScaling; });
+}
 
-  // A block of one coordinate is an absolute value whatever the norm.
-  BlockShape for_size(int64_t size) const {
-    if (size > 1 || kind == BlockKind::absolute) return *this;
-    const double radius = kind == BlockKind::sparse      ? l1 + l2
-                          : kind == BlockKind::euclidean ? l2
-                                                         : 1.0;
-    return {BlockKind::absolute, radius, 0.0, quad};
-  }
-
-  bool euclidean() const { return kind == BlockKind::euclidean; }
-  bool maximum() const { return kind == BlockKind::maximum; }
-  // Single coordinates, without a norm of groups.
-  bool single() const { return kind == BlockKind::absolute; }
-  // Zeros inside a block may be left out of it only where its norm allows them one by one.
-  bool separable() const { return kind == BlockKind::sparse; }
-
-  // Is the dual norm of g greater than theta?
-  bool exceeds(const double* g, int64_t size, double theta) const {
-    const BlockShape s = for_size(size);
+inline bool BlockShape::exceeds(const double* g, int64_t size, double theta) const {
+  const BlockShape s = for_size(size);
+  return with_norm(s.norm, [&](auto kind) {
     double sum = 0.0;
-    switch (s.kind) {
-      case BlockKind::absolute: return !(std::abs(g[0]) <= theta * s.l1);
-      case BlockKind::maximum:
-        for (int64_t c = 0; c < size; ++c) sum += std::abs(g[c]);
-        return !(sum <= theta);
-      case BlockKind::euclidean:
-        for (int64_t c = 0; c < size; ++c) sum += g[c] * g[c];
-        return !(std::sqrt(sum) <= theta * s.l2);
-      case BlockKind::sparse:
-        for (int64_t c = 0; c < size; ++c) {
-          const double a = std::max(std::abs(g[c]) - theta * s.l1, 0.0);
-          sum += a * a;
-        }
-        return !(std::sqrt(sum) <= theta * s.l2);
-    }
-    return true;
-  }
+    for (int64_t c = 0; c < size; ++c)
+      sum += kind.dual_term(std::max(std::abs(g[c]) - theta * s.absolute, 0.0));
+    return !(kind.dual(sum) <= theta * s.radius);
+  });
+}
 
-  // The dual norm of g can exceed theta only if the sum over its coordinates is at least this: of
-  // |g_c|, or of the squares of |g_c| (of what is left of it beyond theta * l1 if sparse).
-  double least_sum(double theta) const {
-    const bool linear = kind == BlockKind::absolute || kind == BlockKind::maximum;
-    return linear ? theta * l1 : theta * l2 * theta * l2;
-  }
+inline double BlockShape::least_sum(double theta) const {
+  return with_norm(norm, [&](auto kind) { return kind.dual_term(theta * radius); });
+}
 
-  // The dual norm of g; if sparse by bisection on `exceeds`, accurate to 1e-12, used where a few
-  // blocks matter.
-  double dual_norm(const double* g, int64_t size) const {
-    const BlockShape s = for_size(size);
-    if (s.kind == BlockKind::euclidean) {
-      double sum = 0.0;
-      for (int64_t c = 0; c < size; ++c) sum += g[c] * g[c];
-      return std::sqrt(sum) / s.l2;
-    }
-    double hi = 0.0;
-    for (int64_t c = 0; c < size; ++c) hi += std::abs(g[c]);
-    if (s.kind == BlockKind::absolute) return hi / s.l1;
-    if (s.kind == BlockKind::maximum) return hi;
-    hi /= std::max(s.l1, s.l2);
-    double lo = 0.0;
-    for (int it = 0; it < kMostBisections && hi - lo > kBisectionEnd * hi; ++it) {
-      const double mid = 0.5 * (lo + hi);
-      (exceeds(g, size, mid) ? lo : hi) = mid;
-    }
-    return hi;
-  }
+inline double BlockShape::plain_dual_norm(const double* g, int64_t size) const {
+  return with_norm(norm, [&](auto kind) {
+    double sum = 0.0;
+    for (int64_t c = 0; c < size; ++c) sum += kind.dual_term(g[c]);
+    return kind.dual(sum);
+  });
+}
 
-  // An upper bound of the dual norm that takes no search: the norm itself unless sparse, where
-  // l1 |w|_1 + l2 |w|_2 is at least l1 |w|_1 and (l1 + l2) |w|_2.
-  double norm_bound(const double* g, int64_t size) const {
-    if (kind != BlockKind::sparse) return dual_norm(g, size);
-    double largest = 0.0, squares = 0.0;
-    for (int64_t c = 0; c < size; ++c) {
-      largest = std::max(largest, std::abs(g[c]));
-      squares += g[c] * g[c];
-    }
-    const double euclidean = std::sqrt(squares) / (l1 + l2);
-    // Written so that NaN stays.
-    return l1 * euclidean > largest ? largest / l1 : euclidean;
-  }
-};
+inline double BlockShape::dual_norm(const double* g, int64_t size) const {
+  const BlockShape s = for_size(size);
+  if (s.absolute > 0.0) return mixed_dual_norm(s.norm, g, size, s.absolute, s.radius);
+  return s.plain_dual_norm(g, size) / s.radius;
+}
+
+// absolute ‖w‖₁ + radius N(w) is at least absolute ‖w‖₁ and (absolute + radius) N(w).
+inline double BlockShape::norm_bound(const double* g, int64_t size) const {
+  if (absolute == 0.0) return dual_norm(g, size);
+  double largest = 0.0;
+  for (int64_t c = 0; c < size; ++c) largest = std::max(largest, std::abs(g[c]));
+  const double plain = plain_dual_norm(g, size) / (absolute + radius);
+  // Written so that NaN stays.
+  return absolute * plain > largest ? largest / absolute : plain;
+}
 
 // The factors of the three terms.
 struct PenaltyTerm {
@@ -120,7 +78,6 @@ struct PenaltyTerm {
   GroupNorm group_norm = GroupNorm::none;
 
   bool grouped() const { return norm > 0.0; }
-  bool maximum() const { return group_norm == GroupNorm::maximum; }
   // Whether the penalty has kinks at zero, which select features.
   bool selects() const { return absolute > 0.0 || norm > 0.0; }
   // The norm of a block. A penalty that selects nothing has none.

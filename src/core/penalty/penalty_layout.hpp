@@ -104,7 +104,7 @@ class PenaltyLayout {
   // Calls visit(b, the dual norm of G/omega) for every block in order, 0 without coordinates.
   template <typename Visit>
   void norms(const double* G, Visit visit) const {
-    if (shape.kind == BlockKind::sparse) return one_by_one(G, &BlockShape::dual_norm, visit);
+    if (shape.absolute > 0.0) return one_by_one(G, &BlockShape::dual_norm, visit);
     by_pieces([&](int64_t first, int64_t last) {
       add_terms(first, last, G, nullptr, 0.0, 0.0);
       visit_norms(first, last, visit);
@@ -113,7 +113,7 @@ class PenaltyLayout {
   // The same where BlockShape::norm_bound will do.
   template <typename Visit>
   void norm_bounds(const double* G, Visit visit) const {
-    if (shape.kind == BlockKind::sparse) return one_by_one(G, &BlockShape::norm_bound, visit);
+    if (shape.absolute > 0.0) return one_by_one(G, &BlockShape::norm_bound, visit);
     norms(G, visit);
   }
 
@@ -171,10 +171,9 @@ class PenaltyLayout {
   template <typename Visit>
   void visit_norms(int64_t first, int64_t last, Visit visit) const {
     const int64_t from = first * per_group(), count = last * per_group() - from;
-    if (shape.kind == BlockKind::euclidean)
-      for (int64_t b = 0; b < count; ++b) sums_[b] = std::sqrt(sums_[b]) / shape.l2;
-    else if (shape.l1 != 1.0)
-      for (int64_t b = 0; b < count; ++b) sums_[b] /= shape.l1;
+    with_norm(shape.norm, [&](auto norm) {
+      for (int64_t b = 0; b < count; ++b) sums_[b] = norm.dual(sums_[b]) / shape.radius;
+    });
     for (int64_t b = 0; b < count; ++b) visit(from + b, sums_[b]);
   }
 
@@ -207,16 +206,14 @@ class PenaltyLayout {
   void add_terms(int64_t first, int64_t last, const double* G, const double* dG, double step,
                  double theta, int64_t origin = 0) const {
     sums_.resize(static_cast<std::size_t>((last - first) * per_group()));
-    const double radius = theta * shape.l1;
-    if (shape.kind == BlockKind::euclidean)
-      add_up(first, last, G, dG, step, origin, [](double g) { return g * g; });
-    else if (shape.kind == BlockKind::sparse)
-      add_up(first, last, G, dG, step, origin, [radius](double g) {
-        const double e = std::max(std::abs(g) - radius, 0.0);
-        return e * e;
-      });
-    else
-      add_up(first, last, G, dG, step, origin, [](double g) { return std::abs(g); });
+    const double rest = theta * shape.absolute;
+    with_norm(shape.norm, [&](auto norm) {
+      if (rest > 0.0)
+        add_up(first, last, G, dG, step, origin,
+               [&](double g) { return norm.dual_term(std::max(std::abs(g) - rest, 0.0)); });
+      else
+        add_up(first, last, G, dG, step, origin, [&](double g) { return norm.dual_term(g); });
+    });
   }
 
   template <typename Term>

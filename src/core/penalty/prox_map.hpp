@@ -17,32 +17,47 @@ inline bool all_zero_row(const double* row, int64_t K) {
   return std::all_of(row, row + K, [](double v) { return v == 0.0; });
 }
 
-// How W(V) separates: by entries, which may be scaled only, by rows of one feature and all outputs,
-// or by wider groups.
-enum class SdcaMap { linear, entries, rows_l2, rows_sparse, rows_linf, groups };
+// How W(V) separates: by entries, which may be scaled only, by rows of one feature and all outputs (of
+// a norm, or of one with absolute values), or by wider groups.
+struct SdcaMap {
+  enum Kind { linear, entries, rows, mixed_rows, groups };
 
-// Of a simplified penalty.
-inline SdcaMap sdca_map(const Penalty& penalty) {
-  if (!penalty.grouped()) return penalty.absolute == 0.0 ? SdcaMap::linear : SdcaMap::entries;
-  if (!penalty.joint() || !penalty.single_features()) return SdcaMap::groups;
-  return penalty.maximum()         ? SdcaMap::rows_linf
-         : penalty.absolute == 0.0 ? SdcaMap::rows_l2
-                                   : SdcaMap::rows_sparse;
-}
-
-// A row v of V shrunk at its level, without the gain; not for groups.
-inline void sdca_shrink(SdcaMap map, double ratio, const double* v, int64_t K, double level,
-                        double* out, ProxScratch& scratch) {
-  switch (map) {
-    case SdcaMap::rows_linf: prox_group_linf(v, K, level, out, scratch); return;
-    case SdcaMap::rows_sparse:
-      for (int64_t k = 0; k < K; ++k) out[k] = soft(v[k], ratio * level);
-      prox_group_l2(out, K, (1.0 - ratio) * level, out);
-      return;
-    case SdcaMap::rows_l2: prox_group_l2(v, K, level, out); return;
-    default:
-      for (int64_t k = 0; k < K; ++k) out[k] = soft(v[k], level);
+  // Of a simplified penalty.
+  explicit SdcaMap(const Penalty& penalty) : norm(penalty.group_norm) {
+    if (!penalty.grouped())
+      kind = penalty.absolute == 0.0 ? linear : entries;
+    else if (!penalty.joint() || !penalty.single_features())
+      kind = groups;
+    else
+      kind = penalty.absolute == 0.0 ? rows : mixed_rows;
   }
+
+  Kind kind;
+  GroupNorm norm;
+
+  bool operator==(Kind other) const { return kind == other; }
+  // use(the norm's way with rows).
+  template <typename Use>
+  decltype(auto) with_rows(Use use) const {
+    return with_group_norm(norm, [&](auto of) { return use(typename decltype(of)::Rows()); });
+  }
+  // What is made of rows; RowForm::other where W is not made by rows of a norm.
+  RowForm form() const {
+    return kind == rows ? with_rows([](auto norm_rows) { return norm_rows.kForm; })
+                        : RowForm::other;
+  }
+  bool differentiable() const { return kind == entries || form() != RowForm::other; }
+};
+
+// u shrunk by absolute values and a norm.
+inline void sdca_shrink(GroupNorm norm, double absolute, double radius, const double* v, int64_t n,
+                        double* out, ProxScratch& scratch) {
+  if (absolute > 0.0) {
+    for (int64_t k = 0; k < n; ++k) out[k] = soft(v[k], absolute);
+    v = out;
+  }
+  if (norm != GroupNorm::none)
+    with_group_norm(norm, [&](auto of) { of.prox(v, n, radius, out, scratch); });
 }
 
 // The rows (outputs each) of the listed features among those of others, zero where there is none;
@@ -64,80 +79,33 @@ inline MmapVector<double> rows_of(const std::vector<int32_t>& list,
 
 // ---------------------------------------------------------------- the derivative
 
-// One feature: its row of V, and what is known about it.
-struct SdcaRow {
-  const double* v;
-  // size: the squares of v for rows_l2, their sum for rows_linf, the largest |v| for entries; cut:
-  // where rows_linf are clipped.
-  double gain, level, size, cut;
-};
-
-inline bool sdca_differentiable(SdcaMap map) {
-  return map == SdcaMap::rows_l2 || map == SdcaMap::rows_linf || map == SdcaMap::entries;
-}
-
 // Whether W is not zero there.
-inline bool sdca_in_use(SdcaMap map, const SdcaRow& row) {
-  return row.size > (map == SdcaMap::rows_l2 ? row.level * row.level : row.level);
+inline bool sdca_in_use(const SdcaMap& map, const SdcaRow& row) {
+  if (map == SdcaMap::entries) return row.size > row.level;
+  return map.with_rows([&](auto rows) { return rows.in_use(row.size, row.level); });
 }
 
 // u <- W'(V) u for a feature in use.
-inline void sdca_slope(SdcaMap map, const SdcaRow& row, int64_t K, double* u) {
-  if (map == SdcaMap::entries) {
-    for (int64_t k = 0; k < K; ++k) u[k] = std::abs(row.v[k]) > row.level ? row.gain * u[k] : 0.0;
-    return;
-  }
-  if (map == SdcaMap::rows_linf) {
-    // W = γv clipped at T: entries beyond T move together, as T does.
-    double together = 0.0, count = 0.0;
-    for (int64_t k = 0; k < K; ++k) {
-      if (!(std::abs(row.v[k]) > row.cut)) continue;
-      together += row.v[k] > 0.0 ? u[k] : -u[k];
-      count += 1.0;
-    }
-    together *= row.gain / std::max(count, 1.0);
-    for (int64_t k = 0; k < K; ++k)
-      u[k] =
-          std::abs(row.v[k]) > row.cut ? (row.v[k] > 0.0 ? together : -together) : row.gain * u[k];
-    return;
-  }
-  // W = γ(1 − ω/‖v‖)v.
-  const double part = row.level / std::sqrt(row.size);
-  double along = 0.0;
-  for (int64_t k = 0; k < K; ++k) along += row.v[k] * u[k];
-  along *= part / row.size;
-  for (int64_t k = 0; k < K; ++k) u[k] = row.gain * ((1.0 - part) * u[k] + along * row.v[k]);
+inline void sdca_slope(const SdcaMap& map, const SdcaRow& row, int64_t K, double* u) {
+  if (map != SdcaMap::entries) return map.with_rows([&](auto rows) { rows.slope(row, K, u); });
+  for (int64_t k = 0; k < K; ++k) u[k] = std::abs(row.v[k]) > row.level ? row.gain * u[k] : 0.0;
 }
 
 // The mean of the diagonal of W'(V), or a bound of it.
-inline double sdca_mean_slope(SdcaMap map, const SdcaRow& row, int64_t K) {
+inline double sdca_mean_slope(const SdcaMap& map, const SdcaRow& row, int64_t K) {
   if (map == SdcaMap::entries) return row.gain;
-  if (map == SdcaMap::rows_linf) {
-    double rank = 1.0;
-    for (int64_t k = 0; k < K; ++k) rank += std::abs(row.v[k]) > row.cut ? 0.0 : 1.0;
-    return row.gain * rank / static_cast<double>(K);
-  }
-  const double part = row.level / std::sqrt(row.size);
-  return row.gain * (1.0 - part + part / static_cast<double>(K));
+  return map.with_rows([&](auto rows) { return rows.mean_slope(row, K); });
 }
 
 // Φ(V), whose gradient is W.
-inline double sdca_potential(SdcaMap map, const SdcaRow& row, int64_t K) {
+inline double sdca_potential(const SdcaMap& map, const SdcaRow& row, int64_t K) {
   if (!sdca_in_use(map, row)) return 0.0;
+  if (map != SdcaMap::entries)
+    return 0.5 * row.gain * map.with_rows([&](auto rows) { return rows.squares(row, K); });
   double squares = 0.0;
-  if (map == SdcaMap::rows_l2) {
-    const double over = std::sqrt(row.size) - row.level;
-    squares = over * over;
-  } else if (map == SdcaMap::rows_linf) {
-    for (int64_t k = 0; k < K; ++k) {
-      const double size = std::min(std::abs(row.v[k]), row.cut);
-      squares += size * size;
-    }
-  } else {
-    for (int64_t k = 0; k < K; ++k) {
-      const double over = soft(row.v[k], row.level);
-      squares += over * over;
-    }
+  for (int64_t k = 0; k < K; ++k) {
+    const double over = soft(row.v[k], row.level);
+    squares += over * over;
   }
   return 0.5 * row.gain * squares;
 }
@@ -215,7 +183,8 @@ class SdcaGroups {
         const double scale = 1.0 / state.level[j];
         for (int64_t k = 0; k < width; ++k) *at++ = scale * state.V[j * K + c + k];
       }
-      shrink(gathered_.data(), (to - from) * width);
+      sdca_shrink(penalty_->group_norm, penalty_->absolute, penalty_->norm, gathered_.data(),
+                  (to - from) * width, gathered_.data(), scratch_);
       at = gathered_.data();
       for (int64_t i = from; i < to; ++i) {
         const int64_t j = members_[i];
@@ -226,13 +195,6 @@ class SdcaGroups {
         }
       }
     }
-  }
-
-  void shrink(double* u, int64_t n) {
-    if (penalty_->maximum()) return prox_group_linf(u, n, penalty_->norm, u, scratch_);
-    for (int64_t k = 0; k < n && penalty_->absolute > 0.0; ++k)
-      u[k] = soft(u[k], penalty_->absolute);
-    prox_group_l2(u, n, penalty_->norm, u);
   }
 
   const Penalty* penalty_ = nullptr;

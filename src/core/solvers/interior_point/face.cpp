@@ -79,10 +79,7 @@ class Face {
 
   int64_t first(int64_t b) const { return set_.blocks.begin(b); }
   int64_t last(int64_t b) const { return set_.blocks.end(b); }
-  double radius(int64_t b) const {
-    const BlockShape& s = set_.blocks.shape(b);
-    return s.single() ? s.l1 : s.l2;
-  }
+  double radius(int64_t b) const { return set_.blocks.shape(b).radius; }
   double norm(int64_t b, const std::vector<double>& v) const {
     double sum = 0.0;
     for (int64_t c = first(b); c < last(b); ++c) sum += v[c] * v[c];

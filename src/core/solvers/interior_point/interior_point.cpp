@@ -220,7 +220,7 @@ void InteriorPoint::consider(Candidate& best, const std::vector<double>& values,
 // own steps cost as little, and the other norms: they have corners instead of curvature, and on these
 // the guess of the face did not settle (raw images with l1 took half as long again).
 bool InteriorPoint::on_face() {
-  if (p_.quadratic || p_.layout.joint || !p_.layout.shape.euclidean() || p_.tilt ||
+  if (p_.quadratic || p_.layout.joint || !p_.layout.shape.sums_squares() || p_.tilt ||
       !p_.free_features.empty() || system_.by_features() || p_.empty_class || guess_.pairs.empty())
     return false;
   const double gap = relative_gap(incumbent_.best());

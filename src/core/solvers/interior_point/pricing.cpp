@@ -32,20 +32,18 @@ void PartialPricing::advance(double step, const double* dG, double* G) const {
 
 double PartialPricing::distance(const double* Y, const double* other, const double* direction,
                                 double step) const {
-  double most = 0.0, sum = 0.0, squares = 0.0;
+  double most = 0.0;
+  std::vector<double> sizes(static_cast<std::size_t>(outputs_));
   for (int o = 0; o < outputs_; ++o) {
     double square = 0.0;
     for (int64_t i = o * n_; i < (o + 1) * n_; ++i) {
       const double move = Y[i] - other[i] + step * direction[i];
       square += move * move;
     }
-    const double size = std::sqrt(square);
-    most = larger(most, size);
-    sum += size;
-    squares += square;
+    sizes[o] = std::sqrt(square);
+    most = larger(most, sizes[o]);
   }
-  if (!layout_.joint) return most;
-  return layout_.shape.maximum() ? sum : std::sqrt(squares);
+  return layout_.joint ? layout_.shape.plain_dual_norm(sizes.data(), outputs_) : most;
 }
 
 bool PartialPricing::covers(const double* Y, const double* direction, double step, double* G) {
@@ -151,16 +149,15 @@ int64_t PartialPricing::share() const {
 
 void PartialPricing::measure() {
   const BlockShape& shape = layout_.shape;
+  std::vector<double> lengths;
   inverse_reach_.resize(static_cast<std::size_t>(layout_.n_groups()));
   for (int64_t group = 0; group < layout_.n_groups(); ++group) {
-    double sum = 0.0, squares = 0.0;
-    layout_.features(group, [&](int32_t j) {
-      const double c = norms_[j] * layout_.inv_omega[j];
-      sum += c;
-      squares += c * c;
-    });
-    // l1 |w|_1 + l2 |w|_2 >= (l1 + l2) |w|_2, and the other way round for the dual norms.
-    const double reach = shape.maximum() ? sum : std::sqrt(squares) / (shape.l1 + shape.l2);
+    lengths.clear();
+    layout_.features(group,
+                     [&](int32_t j) { lengths.push_back(norms_[j] * layout_.inv_omega[j]); });
+    // absolute |w|_1 + radius N(w) >= (absolute + radius) N(w), and the other way round for the dual norms.
+    const double reach = shape.plain_dual_norm(lengths.data(), std::ssize(lengths)) /
+                         (shape.absolute + shape.radius);
     // Norms and prices are rounded.
     inverse_reach_[group] = (1.0 - kReachRounding) / reach;
   }

@@ -89,7 +89,7 @@ void InteriorPoint::assemble() {
     system_.choose_explicit(set_.blocks, set_.column_scale.data(), kExplicitMove / x_.mu, alike_);
   const bool joint = p_.layout.joint;
   system_.assemble(set_.blocks, set_.X.data(), joint,
-                   p_.quadratic || (joint && p_.layout.shape.euclidean()), x_.U.data(),
+                   p_.quadratic || (joint && p_.layout.shape.shared_scaling()), x_.U.data(),
                    x_.Y.data());
   assembled_ = set_.blocks.n_coordinates();
   restore_explicit(explicit_before);

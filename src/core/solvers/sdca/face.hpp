@@ -32,7 +32,7 @@ class SdcaFace {
     sums_.resize(static_cast<std::size_t>(outputs_));
   }
 
-  bool suits() const { return sdca_differentiable(features_.map()) && !features_.by_entries(); }
+  bool suits() const { return features_.map().differentiable() && !features_.by_entries(); }
 
   // One step from Y (n x K) and b, which belong to the state of the features; all three move, or
   // none where no step raises D. Returns how many products with D'' it took.

@@ -32,16 +32,16 @@ namespace sparsvm {
 class SdcaFeatures {
  public:
   explicit SdcaFeatures(const Penalty& penalty)
-      : penalty_(penalty.simplified()), K_(penalty.outputs), map_(sdca_map(penalty_)) {}
+      : penalty_(penalty.simplified()), K_(penalty.outputs), map_(penalty_) {}
 
-  SdcaMap map() const { return map_; }
+  const SdcaMap& map() const { return map_; }
   bool linear() const { return map_ == SdcaMap::linear; }
   int64_t count() const { return m_; }
   int64_t outputs() const { return K_; }
   const std::vector<int32_t>& features() const { return features_; }
   const MmapVector<double>& center() const { return center_; }
   SdcaRow row(int64_t j) const {
-    const double cut = map_ == SdcaMap::rows_linf ? cut_[j] : 0.0;
+    const double cut = cut_.empty() ? 0.0 : cut_[j];
     return {V_.data() + j * K_, gain_[j], level_[j], size_[j], cut};
   }
 
@@ -73,7 +73,7 @@ class SdcaFeatures {
         V_[j * K_ + k] = linear() ? gain(j) * own : anchor_[j] * center_[j * K_ + k] + own;
       }
     }
-    cut_.assign(map_ == SdcaMap::rows_linf ? size(m_) : 0, 0.0);
+    cut_.assign(map_.form() == RowForm::clipped ? size(m_) : 0, 0.0);
     scratch_.reserve(K_);
     row_.resize(size(K_));
     entries_.clear();
@@ -159,6 +159,7 @@ class SdcaFeatures {
   void refresh() {
     if (linear()) return;
     if (by_entries()) return entries_.refresh();
+    const RowForm form = map_.form();
     for (int64_t j = 0; j < m_; ++j) {
       const double* v = V_.data() + j * K_;
       double most = 0.0, sum = 0.0, squares = 0.0;
@@ -168,8 +169,8 @@ class SdcaFeatures {
         sum += a;
         squares += a * a;
       }
-      size_[j] = map_ == SdcaMap::rows_l2 ? squares : map_ == SdcaMap::rows_linf ? sum : most;
-      if (map_ == SdcaMap::rows_linf && sum > level_[j]) find_cut(j);
+      size_[j] = form == RowForm::scaled ? squares : form == RowForm::clipped ? sum : most;
+      if (form == RowForm::clipped && sum > level_[j]) find_cut(j);
     }
     groups_.touch();
   }
@@ -188,13 +189,14 @@ class SdcaFeatures {
   // Not found out in the linear case.
   template <typename T>
   double gather(const SampleRow<T>& row, double* s) {
-    switch (map_) {
+    switch (map_.kind) {
       case SdcaMap::linear:
         kernels::add_scaled_rows(V_.data(), K_, row.index, row.x, row.count, s);
         return 0.0;
       case SdcaMap::entries: return gather_entries(row.x, row.index, row.count, s);
-      case SdcaMap::rows_l2: return gather_l2(row.x, row.index, row.count, s);
-      case SdcaMap::rows_linf: return gather_linf(row.x, row.index, row.count, s);
+      case SdcaMap::rows:
+        return map_.with_rows(
+            [&](auto rows) { return gather_norm(rows, row.x, row.index, row.count, s); });
       case SdcaMap::groups: return gather_groups(row.x, row.index, row.count, s);
       default: return gather_rows(row.x, row.index, row.count, s);
     }
@@ -216,11 +218,11 @@ class SdcaFeatures {
     }
     double* V = V_.data();
     double* bound = size_.data();
-    switch (map_) {
-      case SdcaMap::rows_l2:
+    switch (map_.form()) {
+      case RowForm::scaled:
         return kernels::subtract_rows<RowSize::squares>(V, K_, bound, row.x, row.index, row.count,
                                                         delta, moved, n_moved);
-      case SdcaMap::rows_linf:
+      case RowForm::clipped:
         return kernels::subtract_rows<RowSize::sum>(V, K_, bound, row.x, row.index, row.count,
                                                     delta, moved, n_moved);
       default:
@@ -336,38 +338,25 @@ class SdcaFeatures {
     return curvature;
   }
 
-  template <typename T>
-  double gather_l2(const T* x, const int32_t* index, int64_t count, double* s) {
+  template <typename Rows, typename T>
+  double gather_norm(Rows rows, const T* x, const int32_t* index, int64_t count, double* s) {
+    if constexpr (Rows::kForm == RowForm::other) return gather_rows(x, index, count, s);
     make_room(count);
     int64_t listed = 0;
     double curvature = 0.0;
     for (int64_t e = 0; e < count; ++e) {
       const int64_t j = index[e];
-      const double squares = size_[j], level = level_[j];
-      if (!(squares > level * level)) continue;
+      if (!rows.in_use(size_[j], level_[j])) continue;
+      if constexpr (Rows::kForm == RowForm::clipped) levels_[listed] = find_cut(j);
       const double value = static_cast<double>(x[e]), weight = value * gain_[j];
       curvature += value * weight;
-      list(j, weight * (1.0 - level / std::sqrt(squares)), listed);
+      list(j, weight * rows.factor(size_[j], level_[j]), listed);
     }
-    kernels::add_scaled_rows(V_.data(), K_, rows_.data(), weights_.data(), listed, s);
-    return curvature;
-  }
-
-  template <typename T>
-  double gather_linf(const T* x, const int32_t* index, int64_t count, double* s) {
-    make_room(count);
-    int64_t listed = 0;
-    double curvature = 0.0;
-    for (int64_t e = 0; e < count; ++e) {
-      const int64_t j = index[e];
-      if (!(size_[j] > level_[j])) continue;
-      levels_[listed] = find_cut(j);
-      const double value = static_cast<double>(x[e]), weight = value * gain_[j];
-      curvature += value * weight;
-      list(j, weight, listed);
-    }
-    kernels::add_clipped_rows(V_.data(), K_, rows_.data(), weights_.data(), levels_.data(), listed,
-                              s);
+    if constexpr (Rows::kForm == RowForm::clipped)
+      kernels::add_clipped_rows(V_.data(), K_, rows_.data(), weights_.data(), levels_.data(),
+                                listed, s);
+    else
+      kernels::add_scaled_rows(V_.data(), K_, rows_.data(), weights_.data(), listed, s);
     return curvature;
   }
 
@@ -419,7 +408,9 @@ class SdcaFeatures {
 
   // V_j shrunk at its level, without the gain.
   void shrink_row(int64_t j, double* out) {
-    sdca_shrink(map_, penalty_.absolute, V_.data() + j * K_, K_, level_[j], out, scratch_);
+    const double absolute = map_ == SdcaMap::entries ? 1.0 : penalty_.absolute;
+    sdca_shrink(map_.norm, absolute * level_[j], penalty_.norm * level_[j], V_.data() + j * K_, K_,
+                out, scratch_);
   }
 
   Penalty penalty_;
@@ -431,7 +422,7 @@ class SdcaFeatures {
   MmapVector<double> V_, center_;              // m x outputs
   std::vector<double> gain_, anchor_, level_;  // m; one gain where all are the same and linear
   std::vector<double> size_;                   // m: what tells that a row is zero
-  std::vector<double> cut_;                    // m: where rows_linf are clipped
+  std::vector<double> cut_;                    // m: where rows are clipped
   std::vector<double> row_;
   std::vector<int32_t> rows_;  // of one sample: the rows that do not vanish, their factors, levels
   std::vector<double> weights_, levels_;

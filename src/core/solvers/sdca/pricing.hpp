@@ -120,12 +120,12 @@ class SdcaPrices {
 
   // The dual norms of the groups: single features from first on, or all groups.
   void measure(int64_t first, int64_t last) {
-    if (single_ && joint_ && shape_.euclidean()) {
+    if (single_ && joint_ && shape_.sums_squares()) {
       row_squares_.resize(static_cast<std::size_t>(last - first));
       sum_row_squares(pull_.data(), last - first, outputs_, row_squares_.data());
       for (int64_t j = first; j < last; ++j) {
         const double length = std::sqrt(row_squares_[static_cast<std::size_t>(j - first)]);
-        norms_[group_of(j)] = length / (shape_.l2 * problem_.penalty.omega[j]);
+        norms_[group_of(j)] = length / (shape_.radius * problem_.penalty.omega[j]);
       }
       return;
     }
