@@ -10,6 +10,7 @@ import problems
 from sparsvm.losses import Ramp
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import CuttingPlane, InteriorPoint, as_solver
+from sparsvm.solvers.papers import cutting_plane
 from sparsvm.solvers.papers.simplex_qp import simplex_qp
 
 FAMILIES = [family for family in problems.FAMILIES if family is not problems.free_features]
@@ -60,7 +61,46 @@ def test_the_limit_of_rounds_is_kept_and_told():
     problem = cases.build(X, y, cases.PENALTIES["l2"](10), share=0.01)
     solution = solve(problem, tol=1e-8, max_iter=4)
     assert solution.status == "max_iter" and solution.n_iter == 4
-    assert solution.history.iteration.tolist() == [0, 1, 2, 3, 4]
+    assert solution.history.iteration.tolist() == [0, 4]
+    every = CuttingPlane(check_every=1).solve(problem, None, Control(tol=1e-8, max_iter=4))
+    assert every.history.iteration.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_violation_that_ends_svm_struct_is_the_gap_of_the_last_iterate(seed):
+    X, y = cases.gaussian(seed, 80, 12, 4)
+    problem = cases.build(X, y, cases.PENALTIES["l2"](12), share=0.02)
+    solver = CuttingPlane(stopping="violation")
+    ended = solver.solve(problem, None, Control(tol=1e-2))
+    assert ended.gap <= 1e-2 * (1.0 + 1e-6) + ended.floor
+    before = solver.solve(problem, None, Control(tol=1e-2, max_iter=ended.n_iter - 1))
+    assert before.status == "max_iter" and before.gap > 1e-2
+    exact = InteriorPoint().solve(problem, None, Control(tol=1e-8))
+    assert exact.objective <= ended.objective + ended.floor
+    assert ended.dual_objective <= exact.objective + exact.floor
+
+
+def test_a_small_violation_is_no_small_relative_gap():
+    X, y = cases.gaussian(4, 60, 80, 3)  # separable: the objective is small
+    problem = cases.build(X, y, cases.PENALTIES["l2"](80), share=1e-3)
+    solution = CuttingPlane(stopping="violation").solve(problem, None, Control(tol=1e-3))
+    assert solution.status == "stalled"
+    assert solution.gap <= 1e-3 * (1.0 + 1e-6) < solution.relative_gap
+
+
+def test_cuts_without_weight_leave_their_places_and_the_answer_stands(monkeypatch):
+    X, y = cases.gaussian(5, 80, 12, 4)
+    problem = cases.build(X, y, cases.PENALTIES["l2"](12), share=0.01)
+    sizes = []
+
+    def counted(Q, q, B):
+        sizes.append(q.size)
+        return simplex_qp(Q, q, B)
+
+    monkeypatch.setattr(cutting_plane, "simplex_qp", counted)
+    monkeypatch.setattr(cutting_plane, "IDLE_ROUNDS", 3)
+    cases.assert_proven(problem, solve(problem), 1e-4)
+    assert max(sizes) < len(sizes)
 
 
 def test_what_cutting_plane_cannot_solve_it_says():
@@ -73,6 +113,8 @@ def test_what_cutting_plane_cannot_solve_it_says():
     assert "penalty l2 only, not l1" in solver.unsupported(sparse)
     free = cases.build(X, y, cases.PENALTIES["l2"](5, np.array([0.0, 1.0, 1.0, 1.0, 1.0])))
     assert "every feature penalised" in solver.unsupported(free)
+    with pytest.raises(ValueError, match="stopping must be one of 'gap', 'violation'"):
+        CuttingPlane(stopping="change").solve(problem, None, Control())
     with pytest.raises(ValueError, match="max_iter must be at least 1"):
         CuttingPlane(max_iter=0).solve(problem, None, Control())
 

@@ -16,12 +16,21 @@ from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.papers.simplex_qp import simplex_qp
 from sparsvm.solvers.run.incumbent import MethodIncumbent
-from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
+from sparsvm.solvers.run.options import (
+    check_at_least_one,
+    check_choice,
+    iteration_limit,
+    until_certificate,
+)
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 
-# A cut that carried no weight for so many rounds is dropped; it comes back if it is needed.
+STOPPING = ("gap", "violation")
+# A cut that carried no weight in so many rounds that raised the minimum over the cuts by this share
+# is dropped; it comes back if it is needed. Rounds that raise nothing do not count: with free
+# intercepts, cuts may have to come together before they carry weight.
 IDLE_ROUNDS = 50
+LEAST_RISE = 1e-10
 
 
 class CuttingPlane(Solver):
@@ -46,19 +55,29 @@ class CuttingPlane(Solver):
 
     Parameters
     ----------
+    stopping : {"gap", "violation"}, default="gap"
+        Stop when the duality gap meets the tolerance, or, as SVM-struct does, when the mean hinge
+        exceeds the slack :math:`\xi` of the cuts by at most the tolerance. In exact arithmetic that
+        violation is the gap of the last iterate, not relative to the objective: on data that can
+        be separated, whose objective is small, it asks for much less.
+    check_every : int, default=10
+        Rounds between the first certificates; later the spacing grows with the count. One more is
+        made when the cuts themselves say that the gap is met.
     max_iter : int, default=2000
         Rounds allowed when the estimator's ``max_iter`` is None.
 
     Examples
     --------
     >>> from sparsvm.solvers import CuttingPlane
-    >>> CuttingPlane(max_iter=100)
-    CuttingPlane(max_iter=100)
+    >>> CuttingPlane(stopping="violation", max_iter=100)
+    CuttingPlane(stopping='violation', max_iter=100)
     """
 
     name: ClassVar[str] = "cutting_plane"
 
-    def __init__(self, max_iter: int = 2000) -> None:
+    def __init__(self, stopping: str = "gap", check_every: int = 10, max_iter: int = 2000) -> None:
+        self.stopping = stopping
+        self.check_every = check_every
         self.max_iter = max_iter
 
     def unsupported(self, problem: Problem) -> str | None:
@@ -72,21 +91,28 @@ class CuttingPlane(Solver):
         return None
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
-        """Add cuts until ``control.tol`` is certified; the first one is taken at ``start``."""
-        check_at_least_one(self, "max_iter")
+        """Add cuts until the stopping rule holds; the first one is taken at ``start``."""
+        check_choice("stopping", self.stopping, STOPPING)
+        check_at_least_one(self, "check_every", "max_iter")
         began = time.perf_counter()
         limit = iteration_limit(self.max_iter, control)
-        rounds = 0
+        by_gap = self.stopping == "gap"
+        rounds, due, settled, ended = 0, self.check_every, False, False
         with blas_threads(control.n_jobs or 1):
-            cuts = _Cuts(problem, start)
-            best = MethodIncumbent(problem, cuts, progress(self.name, control))
+            cuts = _Cuts(problem, start, keep_best=by_gap)
+            best = MethodIncumbent(problem, cuts, progress(self.name, control), anyway=not by_gap)
             best.record(0)
-            while rounds < limit and not best.within(control.tol):
+            while rounds < limit and not ended:
                 cuts.add()
                 cuts.solve()
                 rounds += 1
-                best.renew()
-                best.record(rounds)
+                settled = not by_gap and cuts.violation <= control.tol
+                met = by_gap and cuts.gap <= control.tol * abs(cuts.objective)
+                if settled or met or rounds in (due, limit):
+                    best.renew()
+                    best.record(rounds)
+                    due = rounds + until_certificate(self.check_every, rounds, limit)
+                ended = settled or (by_gap and best.within(control.tol))
             return certified(
                 problem,
                 best.coef,
@@ -97,6 +123,7 @@ class CuttingPlane(Solver):
                 seconds=time.perf_counter() - began,
                 history=best.history(),
                 solver=self.name,
+                status_if_not="stalled" if settled else "max_iter",
             )
 
 
@@ -104,72 +131,124 @@ class _Cuts:
     """The cuts, their weights, and the minimiser of the problem in which they stand for the loss.
 
     The first cut takes the right class for every sample: it says that the slack is not negative.
+    A cut without weight for some time leaves its place to the next new one.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : Start or None
+        Where the first cut is taken; None is at zero.
+    keep_best : bool
+        Whether ``point`` is the best iterate, and not the last.
+
+    Attributes
+    ----------
+    W, b : arrays
+        The last iterate.
+    violation : float
+        By how much its mean hinge exceeds the slack of the cuts: its objective minus the minimum
+        over the cuts, taken from their weights, which bound it from below however exact they are.
+    objective, gap : float
+        Of the best iterate, by the cuts' own account.
     """
 
-    def __init__(self, problem: Problem, start: Start | None) -> None:
+    def __init__(self, problem: Problem, start: Start | None, keep_best: bool) -> None:
         self.problem = problem
+        self.keep_best = keep_best
         self.margins = problem.margins()
-        self.W: Floats = np.zeros((problem.n_outputs, problem.d))
-        self.b: Floats = np.zeros(problem.n_outputs)
+        self.rows = np.arange(problem.n)
+        omega, outputs = problem.penalty.omega, problem.n_outputs
+        W: Floats = np.zeros((outputs, problem.d))
+        b: Floats = np.zeros(outputs)
+        self.tilt = W if problem.tilt is None else problem.tilt / omega
         if start is not None:
-            self.W = np.array(start.coef, dtype=np.float64)
-            self.b = np.array(start.intercept * problem.fit_intercept, dtype=np.float64)
+            W = np.array(start.coef, dtype=np.float64)
+            b = np.array(start.intercept * problem.fit_intercept, dtype=np.float64)
+        # Shifting the intercepts of all classes alike changes nothing: one equality is implied.
+        self.free = outputs - (outputs > 1) if problem.fit_intercept else 0
         self.classes: list[NDArray[np.int32]] = [problem.y]
         # A cut over omega, so that the products below are those of the conjugate.
-        self.slopes: Floats = np.zeros((1, self.W.size))
-        self.shifts: Floats = np.zeros((1, problem.n_outputs))
-        self.offsets: Floats = np.zeros(1)
+        self.slopes: list[Floats] = [np.zeros(W.size)]
+        self.shifts: Floats = np.zeros((1, self.free))
+        self.offsets: Floats = np.zeros(1)  # those of the tilted problem, in the units of W
         self.gram: Floats = np.zeros((1, 1))
         self.idle: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self.theta: Floats = np.ones(1)
+        self.objective, self.best = np.inf, (W, b)
+        # The minimum with the first cut alone, and what all such minima have in common.
+        self.constant = problem.offset - 0.5 * problem.alpha * float(np.sum(self.tilt**2))
+        self.minimum = 0.0
+        self._move(W, b)
+
+    @property
+    def gap(self) -> float:
+        """The objective of the best iterate minus the largest minimum over the cuts."""
+        return self.objective - self.minimum - self.constant
 
     def point(self) -> tuple[Floats, Floats, Floats]:
         """W (d, n_outputs), b and Y in units of 1 / alpha."""
         problem = self.problem
         Y = np.zeros((problem.n, problem.n_classes))
-        rows = np.arange(problem.n)
-        for weight, classes in zip(self.theta, self.classes, strict=True):
-            if weight > 0.0:
-                Y[rows, classes] += weight * problem.mass
-        return self.W.T, self.b, Y / problem.alpha
+        for at in np.flatnonzero(self.theta):
+            Y[self.rows, self.classes[at]] += self.theta[at] * problem.mass
+        W, b = self.best if self.keep_best else (self.W, self.b)
+        return W.T, b, Y / problem.alpha
 
     def add(self) -> None:
-        """Add the cut at the present point, and drop those long without weight."""
-        problem, rows = self.problem, np.arange(self.problem.n)
-        scores = problem.scores(self.W, self.b)
-        worst = np.argmax(self.margins + scores, axis=1).astype(np.int32)
+        """Add the cut at the last iterate."""
+        problem = self.problem
         Y = np.zeros((problem.n, problem.n_classes))
-        Y[rows, worst] = problem.mass
-        signed = problem.signed_dual(Y)
-        outputs = signed[:, -problem.n_outputs :]
-        slope = (problem.transposed(signed) / problem.penalty.omega).reshape(1, -1)
-        keep = self.idle < IDLE_ROUNDS
-        keep[0] = True
-        self.classes = [c for c, kept in zip(self.classes, keep, strict=True) if kept]
-        self.classes.append(worst)
-        self.slopes = np.vstack([self.slopes[keep], slope])
-        self.shifts = np.vstack([self.shifts[keep], outputs.sum(axis=0)])
-        offset = float(np.sum(problem.mass * self.margins[rows, worst]))
-        self.offsets = np.append(self.offsets[keep], offset)
-        self.idle = np.append(self.idle[keep], 0)
-        products = self.slopes @ slope[0]
-        gram = np.zeros((products.size, products.size))
-        gram[:-1, :-1] = self.gram[np.ix_(keep, keep)]
-        gram[-1], gram[:, -1] = products, products
-        self.gram = gram
+        Y[self.rows, self.worst] = problem.mass
+        signed = problem.signed_dual(Y, overwrite=True)
+        slope = (problem.transposed(signed) / problem.penalty.omega).reshape(-1)
+        shift = signed[:, -problem.n_outputs :].sum(axis=0)[: self.free]
+        offset = problem.mass @ self.margins[self.rows, self.worst]
+        at = self._place()
+        self.classes[at], self.slopes[at] = self.worst, slope
+        self.shifts[at], self.idle[at] = shift, 0
+        self.offsets[at] = offset + slope @ self.tilt.reshape(-1)
+        self.gram[at] = self.gram[:, at] = [other @ slope for other in self.slopes]
+
+    def _place(self) -> int:
+        """Return the place of a cut long without weight, or a new one at the end."""
+        longest = int(np.argmax(self.idle))
+        if self.idle[longest] >= IDLE_ROUNDS:
+            return longest
+        self.classes.append(self.worst)
+        self.slopes.append(self.slopes[0])
+        self.shifts = np.pad(self.shifts, ((0, 1), (0, 0)))
+        self.gram = np.pad(self.gram, ((0, 1), (0, 1)))
+        self.offsets, self.idle = np.append(self.offsets, 0.0), np.append(self.idle, 0)
+        return len(self.slopes) - 1
 
     def solve(self) -> None:
-        """Minimise over the cuts."""
+        """Minimise over the cuts, and go to the minimiser."""
+        problem, alpha = self.problem, self.problem.alpha
+        live = np.flatnonzero(self.idle < IDLE_ROUNDS)
+        gram, offsets, shifts = self.gram[np.ix_(live, live)], self.offsets[live], self.shifts[live]
+        theta, multipliers = simplex_qp(gram / alpha, offsets, shifts.T)
+        self.theta = np.zeros(self.idle.size)
+        self.theta[live] = theta
+        minimum = float(theta @ (offsets - gram @ theta / (2.0 * alpha)))
+        rose = minimum - self.minimum > LEAST_RISE * abs(self.minimum)
+        self.minimum = max(minimum, self.minimum)
+        self.idle = np.where(self.theta > 0.0, 0, self.idle + rose)
+        self.idle[0] = 0
+        mixed = np.zeros(self.slopes[0].size)
+        for at in np.flatnonzero(self.theta):
+            mixed += self.theta[at] * self.slopes[at]
+        W = (self.tilt - mixed.reshape(self.tilt.shape) / alpha) / problem.penalty.omega
+        b = np.zeros(problem.n_outputs)
+        b[: self.free] = multipliers
+        self._move(W, b)
+
+    def _move(self, W: Floats, b: Floats) -> None:
+        """Take (W, b) as the last iterate, and find its most violated classes."""
         problem = self.problem
-        omega, alpha = problem.penalty.omega, problem.alpha
-        tilt = np.zeros_like(self.W) if problem.tilt is None else problem.tilt / omega
-        linear = self.offsets + self.slopes @ tilt.reshape(-1)
-        # Shifting the intercepts of all classes alike changes nothing: one equality is implied.
-        free = problem.n_outputs - (problem.n_outputs > 1) if problem.fit_intercept else 0
-        theta, multipliers = simplex_qp(self.gram / alpha, linear, self.shifts[:, :free].T)
-        self.theta = theta
-        self.idle = np.where(theta > 0.0, 0, self.idle + 1)
-        mixed = (theta @ self.slopes).reshape(self.W.shape)
-        self.W = (tilt - mixed / alpha) / omega
-        self.b = np.zeros(problem.n_outputs)
-        self.b[:free] = multipliers
+        self.W, self.b = W, b
+        scores = problem.scores(W, b)
+        self.worst = np.argmax(self.margins + scores, axis=1).astype(np.int32)
+        objective = problem.objective_at(scores, W)
+        self.violation = objective - self.minimum - self.constant
+        if objective < self.objective:
+            self.objective, self.best = objective, (W, b)

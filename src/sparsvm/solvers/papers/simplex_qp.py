@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from sparsvm._typing import Floats
 
@@ -56,9 +56,8 @@ def simplex_qp(Q: Floats, q: Floats, B: Floats) -> tuple[Floats, Floats]:
             break
         if error <= 1e-15:
             break
-        try:
-            factors = _factors(Q, A, slack / theta)
-        except LinAlgError:
+        factors = _factors(Q, A, slack / theta)
+        if factors is None:
             break
         affine = _step(factors, A, theta, slack, dual, primal, -theta * slack)
         far = min(_ratio(theta, affine[0]), _ratio(slack, affine[2]))
@@ -72,13 +71,24 @@ def simplex_qp(Q: Floats, q: Floats, B: Floats) -> tuple[Floats, Floats]:
     return theta / theta.sum(), scale * nu[1:] / lengths
 
 
-def _factors(Q: Floats, A: Floats, ratio: Floats) -> tuple[Floats, Floats, Floats]:
-    """Cholesky factor of Q + diag(ratio), A' through it, the Schur complement's inverse."""
-    H = Q + np.diag(ratio)
+def _factors(Q: Floats, A: Floats, ratio: Floats) -> tuple[Floats, Floats, Floats] | None:
+    """Cholesky factor of Q + diag(ratio), A' through it, the Schur complement's inverse.
+
+    None where the matrix is not positive definite to rounding.
+    """
+    H = np.array(Q, order="F")
+    H[np.diag_indices_from(H)] += ratio
     H[np.diag_indices_from(H)] *= 1.0 + 1e-14
-    factor = cho_factor(H, lower=True)[0]
-    through = cho_solve((factor, True), A.T)
-    return factor, through, np.linalg.pinv(A @ through, hermitian=True)
+    factor, failed = dpotrf(H, lower=True, overwrite_a=True)
+    if failed:
+        return None
+    through = dpotrs(factor, A.T, lower=True)[0]
+    schur = A @ through
+    values, vectors = np.linalg.eigh((schur + schur.T) / 2.0)
+    # Rows of A may depend on each other: the least multipliers do.
+    kept = values > values[-1] * values.size * np.finfo(float).eps
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return factor, through, inverse
 
 
 def _step(
@@ -93,7 +103,7 @@ def _step(
     """Newton step for the residuals, with the complementarity moved by ``target``."""
     factor, through, inverse = factors
     right = target / theta - dual
-    first = cho_solve((factor, True), right)
+    first = dpotrs(factor, right, lower=True)[0]
     d_nu = inverse @ (primal - A @ first)
     d_theta = first + through @ d_nu
     return d_theta, d_nu, (target - slack * d_theta) / theta

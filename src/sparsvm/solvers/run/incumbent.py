@@ -143,12 +143,19 @@ class MethodIncumbent(Incumbent):
         As for :class:`Incumbent`.
     certified : bool
         Whether to certify the point at which the method is now.
+    anyway : bool
+        As for :class:`Incumbent`.
     """
 
     def __init__(
-        self, problem: Problem, method: Any, report: Report | None = None, certified: bool = True
+        self,
+        problem: Problem,
+        method: Any,
+        report: Report | None = None,
+        certified: bool = True,
+        anyway: bool = False,
     ) -> None:
-        super().__init__(problem, report, anyway=False)
+        super().__init__(problem, report, anyway)
         self.method = method
         if certified:
             self.renew()
@@ -157,7 +164,7 @@ class MethodIncumbent(Incumbent):
         """Certify the present point of the method and keep what is better than before."""
         coef, intercept, dual = self._point()
         dual *= self.problem.alpha
-        return self._consider(coef, intercept, dual, overwrite_dual=True)
+        return self._consider(coef, intercept, dual, self.anyway, overwrite_dual=True)
 
     def _point(self) -> tuple[Floats | Columns, Floats, Floats]:
         weights, intercept, dual = self.method.point()
