@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import os
 import sys
 import time
@@ -26,6 +27,9 @@ Row = dict[str, Any]
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 QUICK = HERE.parent / "build" / "experiments"
+# What a cell calls the number of its repetition; the option --draws limits it.
+REPETITION = ("draw", "split", "seed")
+MINUTES = "begin nothing new after so many minutes of the processor"
 
 
 @dataclass(frozen=True)
@@ -78,24 +82,41 @@ class Experiment:
             "--output", type=Path, help="folder of the CSV, the figure and the page"
         )
         parser.add_argument("--so-far", action="store_true", help="show what was measured so far")
-        options = parser.parse_args()
-        output = options.output or (QUICK if options.quick else RESULTS)
-        kinds = {"quick": options.quick, "fresh": options.fresh, "so_far": options.so_far}
-        self.run(output, **kinds)
+        parser.add_argument("--draws", type=int, help="at most so many draws, splits or seeds")
+        parser.add_argument("--minutes", type=float, help=MINUTES)
+        options = vars(parser.parse_args())
+        output = options.pop("output") or (QUICK if options["quick"] else RESULTS)
+        self.run(output, **options)
 
     def run(
-        self, output: Path, *, quick: bool = False, fresh: bool = False, so_far: bool = False
+        self,
+        output: Path,
+        *,
+        quick: bool = False,
+        fresh: bool = False,
+        so_far: bool = False,
+        draws: int | None = None,
+        minutes: float | None = None,
     ) -> list[Row]:
-        """Measure what is missing, then write CSV, figure and page; ``so_far`` measures nothing."""
+        """Measure what is missing, then write CSV, figure and page.
+
+        ``so_far`` measures nothing; ``draws`` leaves out the repetitions from that number on; no
+        cell is begun after ``minutes`` of processor time.
+        """
         output.mkdir(parents=True, exist_ok=True)
         table = output / self.table
         if fresh:
             table.unlink(missing_ok=True)
         cells = [] if so_far else self.cells(quick)
+        if draws is not None:
+            cells = [c for c in cells if all(c.get(name, 0) < draws for name in REPETITION)]
         rows = _read(table)
+        end = math.inf if minutes is None else time.process_time() + 60.0 * minutes
         for at, cell in enumerate(cells):
             if any(all(row.get(key) == value for key, value in cell.items()) for row in rows):
                 continue
+            if time.process_time() > end:
+                break
             shown = ", ".join(f"{key} {value}" for key, value in cell.items())
             print(f"{self.item} [{at + 1}/{len(cells)}] {shown}", end=" ", flush=True)
             began = time.process_time()
@@ -157,11 +178,25 @@ def subplots(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, A
     return figure, axes
 
 
+def plain_log(axis: Any) -> None:
+    """Label a logarithmic axis 0.1, 0.2, 0.5, 1, 2, 5, which stays legible over a decade or two."""
+    from matplotlib import ticker
+
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
 def _save(figure: Any, path: Path) -> None:
     from matplotlib import pyplot as plt
+    from PIL import Image
 
     figure.savefig(path, dpi=110)
     plt.close(figure)
+    # Lines and text need few colours; a palette makes the file a third.
+    with Image.open(path) as image:
+        small = image.convert("RGB").quantize(128)
+    small.save(path, optimize=True)
 
 
 def _shown(value: Any) -> str:

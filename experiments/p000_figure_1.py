@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from few_per_class import experiment, hinge_is_best, hinge_is_sparsest, path_rows
+from few_per_class import LOSSES, experiment, hinge_is_best, hinge_is_sparsest, path_rows
 
 # isort: split
 
@@ -11,33 +11,53 @@ from samples import scattered_draw, scattered_test
 
 from sparsvm.penalties import GroupLinf
 
-ALPHAS = np.logspace(1.0, -1.0, 5)
-PROTOCOL = (
-    "Subsets of the training set with 3, 5 and 10 images per class, 25 draws, tested on all 10000 "
-    "test images. 81 × 14 × 14 scattering coefficients; the groups of l1/linf are the 81 "
-    "coefficients of one position in one class. Curves are means over the draws."
-)
+# From where the zero model ends to where errors fall no more, or where a point takes minutes.
+ALPHAS = {
+    "hinge": np.logspace(1.0, -1.0, 5),
+    "square": np.logspace(2.0, 0.0, 5),
+    "logit": np.logspace(1.0, -1.0, 5),
+    "one-vs-all": np.logspace(1.5, -0.5, 5),
+}
+# The slides of the paper print the errors of the hinge at these sizes.
+PUBLISHED = {(3, "hinge"): 25.64, (5, "hinge"): 13.59, (10, "hinge"): 9.40}
+DRAWS = 25
+
+
+def protocol(rows):
+    draws = len({row["draw"] for row in rows})
+    return (
+        f"Subsets of the training set with 3, 5 and 10 images per class, {draws} draws (the paper "
+        f"has {DRAWS}), tested on all 10000 test images. 81 × 14 × 14 scattering coefficients; the "
+        "groups of l1/linf are the 81 coefficients of one position in one class. Curves are means "
+        "over the draws. The paper shows curves without numbers; *published* are the errors that "
+        "the slides (002) print for the hinge. Its values of alpha are not given; ours reach from "
+        "the zero model of each loss down by two decades."
+    )
 
 
 def measure(cell, quick):
     X, y = scattered_draw(cell["per_class"], cell["draw"])
     test = scattered_test(1000 if quick else 10000)
     penalty = GroupLinf(groups=81, per_class=True)
-    alphas = ALPHAS[:3] if quick else ALPHAS
-    return path_rows(X, y, *test, cell["loss"], penalty, alphas)
+    alphas = ALPHAS[cell["loss"]]
+    return path_rows(X, y, *test, cell["loss"], penalty, alphas[:3] if quick else alphas)
 
 
 EXPERIMENT = experiment(
     "000 Fig. 1",
     "errors and zeros against alpha on MNIST with l1/linf",
     (3, 5, 10),
-    25,
+    DRAWS,
     measure,
-    PROTOCOL,
+    protocol,
     (
-        ("The hinge is slightly more accurate than the other losses", hinge_is_best),
+        (
+            "The hinge is slightly more accurate than the other losses",
+            hinge_is_best([loss for loss in LOSSES if loss != "hinge"]),
+        ),
         ("The hinge yields slightly sparser solutions", hinge_is_sparsest),
     ),
+    PUBLISHED,
 )
 
 if __name__ == "__main__":

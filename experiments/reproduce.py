@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from harness import HERE, QUICK, RESULTS, Experiment, markdown_table
+from harness import HERE, MINUTES, QUICK, RESULTS, Experiment, markdown_table
 
 PAPERS = {
     "000": "G. Chierchia, N. Pustelnik, J.-C. Pesquet, B. Pesquet-Popescu. A proximal approach for "
@@ -89,6 +89,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few small cells of each")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
     parser.add_argument("--so-far", action="store_true", help="show what was measured so far")
+    parser.add_argument("--draws", type=int, help="at most so many draws, splits or seeds")
+    parser.add_argument("--minutes", type=float, help=f"{MINUTES}, for each experiment")
     parser.add_argument("--output", type=Path, help="folder of CSVs, figures and pages")
     parser.add_argument("--list", action="store_true", help="list the experiments")
     parser.add_argument("--readme", action="store_true", help="only write README.md anew")
@@ -108,7 +110,7 @@ def main() -> None:
             for experiment in chosen:
                 (output / experiment.table).unlink(missing_ok=True)
         for experiment in chosen:
-            experiment.run(output, quick=options.quick, so_far=options.so_far)
+            experiment.run(output, quick=options.quick, so_far=options.so_far, draws=options.draws)
     if not options.quick:
         write_readme()
 
