@@ -222,10 +222,11 @@ def experiment(item, title, sizes, draws, measure, protocol, claims, published=N
     def cells(quick):
         if quick:
             return [{"per_class": sizes[0], "draw": 0, "loss": loss} for loss in LOSSES]
+        # What is cheap comes first, so that a short run has several draws of the small sizes.
+        pairs = [(size, draw) for size in sizes for draw in range(draws)]
         return [
             {"per_class": size, "draw": draw, "loss": loss}
-            for draw in range(draws)
-            for size in sizes
+            for size, draw in sorted(pairs, key=lambda pair: pair[0] * (pair[1] + 1))
             for loss in LOSSES
         ]
 

@@ -69,7 +69,7 @@ def cells(quick):
         {"data": name, "split": split, "value": value, "loss": loss}
         for split in range(SPLITS)
         for value in ORDER
-        for name in ("news20", "banking77", "mnist", "amazon")
+        for name in ("banking77", "mnist", "news20", "amazon")
         for loss in (*LOSSES, *([SEARCHED] if name == "amazon" else []))
     ]
 
