@@ -96,7 +96,7 @@ $(SANITIZED)/venv/.installed: $(SOURCES) | check-tools
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist docs/api docs/gallery demo*.png demo_report.html .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist docs/api docs/gallery docs/measured demo*.png demo_report.html .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks experiments -name __pycache__ -prune -exec rm -rf {} +
 
 # Says in one sentence what is not there, instead of a long error from a tool that needs it.

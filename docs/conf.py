@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from pathlib import Path
 
 import sparsvm
@@ -63,6 +65,45 @@ del html_sidebars["api"]
 html_show_sourcelink = False
 
 
+ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"\[([^\]]*)\]\((?!\w+://|#)([^)\s]+)\)")
+
+
+def copy_pages(source, target, pages):
+    """Copy pages that lie outside of docs, with their pictures, and list them.
+
+    Links to what is not part of the site, such as scripts, become the names of the files.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    copied = {page.resolve() for page in pages}
+    for page in pages:
+
+        def link(match, folder=page.parent):
+            text, name = match.groups()
+            there = (folder / name.partition("#")[0]).resolve()
+            if there in copied or there.suffix in (".png", ".svg"):
+                return match.group(0)
+            return text if text.startswith("`") else f"{text} (`{os.path.relpath(there, ROOT)}`)"
+
+        place = target / page.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(LINK.sub(link, page.read_text("utf-8")), "utf-8")
+    for picture in {p for page in pages for p in page.parent.glob("*.png")}:
+        shutil.copy(picture, target / picture.relative_to(source))
+
+
+def outside_pages(app):
+    """Make the measurements and the repetitions of the papers part of the site."""
+    docs = Path(app.srcdir)
+    for room in ("experiments", "benchmarks"):
+        source = ROOT / room
+        pages = [source / "README.md", *sorted(source.glob("results/*.md"))]
+        copy_pages(source, docs / "measured" / room, pages)
+        contents = "\n\n```{toctree}\n:hidden:\n:glob:\n\nresults/*\n```\n"
+        with (docs / "measured" / room / "README.md").open("a", encoding="utf-8") as readme:
+            readme.write(contents)
+
+
 def skip_member(app, what, name, obj, skip, options):
     """Leave out what scikit-learn and the standard library document themselves."""
     origin = getattr(obj, "__module__", None) or ""
@@ -70,4 +111,5 @@ def skip_member(app, what, name, obj, skip, options):
 
 
 def setup(app):
+    app.connect("builder-inited", outside_pages)
     app.connect("autodoc-skip-member", skip_member)

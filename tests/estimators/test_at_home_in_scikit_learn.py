@@ -151,9 +151,12 @@ def test_partial_dependence_is_flat_in_a_feature_that_is_not_used():
 
 
 def test_the_html_repr_shows_the_parameters(estimator):
+    estimator.set_params(penalty="l1/linf")
     html = estimator_html_repr(make_pipeline(StandardScaler(), estimator))
     assert type(estimator).__name__ in html
-    assert "penalty" in html
+    assert "l1/linf" in html
+    page = f"/api/sparsvm.{type(estimator).__name__}.html"
+    assert page in estimator_html_repr(estimator)
 
 
 def test_clones_and_pickles_predict_alike(wine, estimator):

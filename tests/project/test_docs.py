@@ -21,12 +21,18 @@ PAGES += sorted(
     path
     for room in ("docs", "benchmarks/results", "experiments/results")
     for path in ROOT.glob(f"{room}/**/*.md")
+    if "measured" not in path.parts
 )
-GUIDES = ("start", "coming_from", "faq")
-GENERATED = {"gallery/index"}  # pages that the build of the site makes
+GUIDES = ["start", "coming_from", "faq"]
+GUIDES += [
+    f"guides/{path.stem}" for path in sorted(ROOT.glob("docs/guides/*.md")) if path.stem != "index"
+]
+# Pages that the build of the site makes.
+GENERATED = {"gallery/index", "measured/benchmarks/README", "measured/experiments/README"}
 TOP = ("src", "tests", "docs", "benchmarks", "experiments", ".github", ".ci")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 QUOTED = re.compile(r"`([\w.*/-]+)`")
+SCRIPT = re.compile(r"gallery/(?:images/sphx_glr_)?(plot_[a-z_]+?)(?:_\d+\.png)?[>\s]")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
@@ -91,7 +97,7 @@ def test_every_page_of_docs_is_in_a_table_of_contents():
         for block in re.findall(r"^```\{toctree\}(.*?)^```", page.read_text("utf-8"), re.M | re.S):
             for line in filter(None, block.splitlines()):
                 listed |= set(page.parent.glob(f"{line}.md"))
-    assert set(ROOT.glob("docs/**/*.md")) - listed == set()
+    assert {page for page in PAGES if ROOT / "docs" in page.parents} - listed == set()
 
 
 def test_every_loss_penalty_and_solver_has_its_place_in_docs():
@@ -103,7 +109,10 @@ def test_every_loss_penalty_and_solver_has_its_place_in_docs():
 
 def test_pages_of_the_gallery_that_are_linked_have_a_script():
     for page in ROOT.glob("docs/**/*.md"):
-        for name in re.findall(r"<gallery/(plot_\w+)>", page.read_text("utf-8")):
+        for name in re.findall(
+            r"gallery/(?:images/sphx_glr_)?(plot_[a-z_]+?)(?:_\d+\.png)?[>\s]",
+            page.read_text("utf-8"),
+        ):
             assert (ROOT / "examples" / f"{name}.py").exists(), (page.name, name)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from sklearn.base import BaseEstimator
-
+from sparsvm.estimators.documented import Documented
 from sparsvm.losses import as_loss
 from sparsvm.penalties import as_penalty
 from sparsvm.solvers import as_solver
@@ -14,7 +13,7 @@ Self = TypeVar("Self", bound="NamedParts")
 _OBJECTS = {"loss": as_loss, "penalty": as_penalty, "solver": as_solver}
 
 
-class NamedParts(BaseEstimator):
+class NamedParts(Documented):
     """Let ``set_params(penalty__l1_ratio=0.2)`` reach the penalty that "elasticnet" stands for."""
 
     def set_params(self: Self, **params: Any) -> Self:

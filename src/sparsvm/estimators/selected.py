@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sparsvm._typing import Array, Ints
+from sparsvm.estimators.documented import Documented
 from sparsvm.numerics.columns import columns_in_use
 from sparsvm.numerics.sparse_format import checked_coefficients
 from sparsvm.penalties import PENALTIES, Penalty
@@ -18,7 +18,7 @@ from sparsvm.penalties import PENALTIES, Penalty
 _LIBRARIES = ("pandas", "polars")
 
 
-class SelectedFeatures(BaseEstimator):
+class SelectedFeatures(Documented):
     """Give fitted linear models their features, groups and weights by name.
 
     Everything is read from ``coef_`` when it is asked for, so that an edited ``coef_`` counts.

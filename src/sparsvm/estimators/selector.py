@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -24,6 +24,7 @@ from sparsvm._typing import Array, Bools, Ints
 from sparsvm.certificate.finalise import inner_tolerance, tolerance
 from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
+from sparsvm.estimators.documented import Documented
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.svm_path import SVMPath
 from sparsvm.path.grid import grid_below
@@ -42,7 +43,7 @@ _CLOSER, _STEPS_CLOSER = 3, 10
 _SHARP = 1e-6
 
 
-class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class SparseSelector(SelectorMixin, MetaEstimatorMixin, Documented):
     """Keep exactly the features that a sparse model uses.
 
     :class:`~sklearn.feature_selection.SelectFromModel` compares weights with a threshold, which

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,6 +18,7 @@ from sparsvm._typing import Array, Bools, Counts, Floats, Ints
 from sparsvm.certificate.finalise import tolerance
 from sparsvm.data.inputs import TooFewClasses, Within, fit_context
 from sparsvm.data.training_set import Samples, read_all, unchanged_on_error
+from sparsvm.estimators.documented import Documented
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.stability_bounds import unimodal_bound, worst_case_bound
 from sparsvm.path.grid import grid_below
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 PAIRS, HALVES, BOOTSTRAP = "complementary_pairs", "half_samples", "bootstrap"
 
 
-class StabilitySelection(SelectorMixin, BaseEstimator):
+class StabilitySelection(SelectorMixin, Documented):
     r"""Keep the features that are selected from most resamples, with a bound on the mistakes.
 
     Each resample has its own path of certified models, from large to small alphas; a feature is

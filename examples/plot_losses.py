@@ -1,0 +1,61 @@
+"""
+The losses and the penalties, drawn
+===================================
+
+What a loss charges for a score, and which weights a penalty of 1 allows, in the smallest cases that
+show the difference: two classes, two weights.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from sparsvm.losses import Hinge, Logistic, Ramp, SquaredHinge
+from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
+
+# %%
+# **Losses** against the lead of the true class over the other one. All but the logistic loss are
+# zero from a lead of 1 on: samples beyond their margin have no say. The squared hinge charges
+# outliers most, the hinge in proportion, the ramp loss nothing more from some point on.
+
+lead = np.linspace(-3, 3, 601)
+scores = np.column_stack([np.zeros_like(lead), lead])
+labels = np.ones(len(lead), dtype=int)
+figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+losses = [
+    (Hinge(), "hinge", "-"),
+    (SquaredHinge(), "squared_hinge", "--"),
+    (Logistic(), "logistic", "-."),
+    (Ramp(0.8), "ramp, mu = 0.8", ":"),
+]
+for loss, name, style in losses:
+    values = loss.value(scores, labels, loss.cost_matrix(2)[labels])
+    ax.plot(lead, values, style, linewidth=2, label=name)
+ax.set(xlabel="lead of the true class", ylabel="loss", ylim=(0, 5))
+ax.legend(frameon=False)
+plt.show()
+
+# %%
+# **Penalties.** The curves are the pairs of weights of equal penalty. A corner is where weights are
+# exactly zero (on an axis), or exactly equal (the diagonal): optima like to sit in corners.
+
+grid = np.linspace(-1.3, 1.3, 401)
+first, second = np.meshgrid(grid, grid)
+pairs = np.stack([first.ravel(), second.ravel()])
+penalties = [
+    (L1(), "l1"),
+    (ElasticNet(0.5), "elasticnet"),
+    (GroupL2(), "l1/l2, one feature\nin two classes"),
+    (GroupLinf(), "l1/linf, one feature\nin two classes"),
+    (SparseGroup(0.5), "sparse_group"),
+]
+figure, axes = plt.subplots(1, 5, figsize=(12, 3), sharey=True, layout="constrained")
+for ax, (penalty, name) in zip(axes, penalties, strict=True):
+    resolved = penalty.resolve(1, 2)  # one feature, two classes
+    values = [resolved.value(pair[:, None]) for pair in pairs.T]
+    unit = resolved.value(np.array([[1.0], [0.0]]))
+    ax.contour(first, second, np.reshape(values, first.shape), levels=[unit], colors="#0072b2")
+    ax.axhline(0, color="0.8", linewidth=0.8)
+    ax.axvline(0, color="0.8", linewidth=0.8)
+    ax.set(title=name, aspect="equal", xlabel="first weight")
+axes[0].set_ylabel("second weight")
+plt.show()
