@@ -46,9 +46,11 @@ def experiments() -> list[tuple[str, Experiment]]:
     return sorted(found, key=lambda pair: _order(pair[1].item))
 
 
-def _order(item: str) -> tuple[str, bool, int]:
-    number = re.search(r"(\d+)$", item)
-    return item[:3], "Fig" in item, int(number[1]) if number else 0
+def _order(item: str) -> tuple[str, int, tuple[int, ...]]:
+    kinds = [at for at, kind in enumerate(("able ", "Fig.", "Section")) if kind in item]
+    number = re.search(r"[\d.]+$", item)
+    digits = tuple(int(part) for part in number[0].split(".")) if number else ()
+    return item[:3], kinds[0] if kinds else 0, digits
 
 
 def readme() -> str:
