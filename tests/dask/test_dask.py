@@ -17,7 +17,9 @@ da = pytest.importorskip("dask.array")
 
 from distributed import Client, LocalCluster  # noqa: E402
 
-from sparsvm.dask import SparseSVC  # noqa: E402
+from sparsvm import partitioned  # noqa: E402
+from sparsvm.dask import SparseSVC, SparseSVCCV, svm_path  # noqa: E402
+from sparsvm.partitioned import split_rows  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +114,37 @@ def test_nothing_is_left_on_the_cluster_and_the_model_pickles(client):
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.coef_, model.coef_)
     assert again.client is None
+
+
+def test_paths_and_cross_validation_run_where_the_rows_are(client):
+    X, y = _data(n=900)
+    arrays = da.from_array(X, chunks=(200, -1)), da.from_array(y, chunks=200)
+    alphas = [0.1, 0.03, 0.01]
+    path = svm_path(*arrays, alphas=alphas, tol=1e-4, client=client)
+    parts = split_rows(X, y, rows=200)
+    local = partitioned.svm_path(parts, alphas=alphas, tol=1e-4)
+    assert path.converged
+    assert np.array_equal(path.objectives, local.objectives)
+    model = SparseSVCCV(alphas=alphas, cv=3, tol=1e-4, client=client).fit(*arrays)
+    same = partitioned.SparseSVCCV(alphas=alphas, cv=3, tol=1e-4).fit(parts)
+    assert np.array_equal(model.scores_, same.scores_)
+    assert np.array_equal(model.coef_, same.coef_)
+    assert np.array_equal(model.predict(arrays[0]).compute(), same.predict(X))
+    assert model.score(*arrays) == pytest.approx(same.score(X, y))
+    assert pickle.loads(pickle.dumps(model)).client is None
+
+
+def test_persisted_data_outlive_a_fit_and_a_failed_one(client):
+    X, y = _data(n=600)
+    arrays = [
+        each.persist() for each in (da.from_array(X, chunks=(200, -1)), da.from_array(y, 200))
+    ]
+    first = SparseSVC(alpha=0.02, client=client).fit(*arrays)
+    broken = [(X[:50], y[:50]), (X[50:], y[50:]), (X[:, :3], y)]
+    with pytest.raises(ValueError, match="different numbers of features"):
+        SparseSVC(client=client).fit(broken)
+    again = SparseSVC(alpha=0.02, client=client).fit(*arrays)
+    assert np.array_equal(first.coef_, again.coef_)
 
 
 def test_a_fit_survives_the_death_of_a_worker():

@@ -1,6 +1,7 @@
 """A fit over partitions is the fit of all rows, with a certificate over all of them."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def _few(monkeypatch, singles=40, groups=30, sample=100):
     """Few clusters, so that small data take several passes."""
     monkeypatch.setattr("sparsvm.partitioned.hinge.SINGLES", singles)
     monkeypatch.setattr("sparsvm.partitioned.hinge.GROUPS", groups)
-    monkeypatch.setattr("sparsvm.partitioned.estimator.SAMPLE_ROWS", sample)
+    monkeypatch.setattr("sparsvm.partitioned.prepare.SAMPLE_ROWS", sample)
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l1/l2", "l1/linf", "l2", "elasticnet"])
@@ -95,15 +96,14 @@ def test_smooth_losses_take_weights_costs_and_sparse_rows(monkeypatch):
     assert logistic.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
 
 
-def test_what_partitions_cannot_do_is_said(monkeypatch):
+def test_what_partitions_cannot_do_is_said():
     X, y = _data(n=100)
     with pytest.raises(ValueError, match="convex"):
         SparseSVC("ramp").fit(X, y)
     with pytest.raises(ValueError, match="every feature penalised"):
         SparseSVC("logistic", L1(weights=[0.0] + [1.0] * 11)).fit(X, y)
-    monkeypatch.setattr("sparsvm.partitioned.smooth.MOST_VARIABLES", 20)
-    with pytest.raises(ValueError, match="20 variables"):
-        SparseSVC("logistic", "l2").fit(X, y)
+    with pytest.raises(TypeError, match="on_interrupt"):
+        SparseSVC(on_interrupt="return")
 
 
 def test_weights_classes_costs_and_margins_mean_what_they_mean_in_memory(monkeypatch):
@@ -170,7 +170,7 @@ def test_the_same_partitions_give_the_same_bits(monkeypatch):
 def test_clusters_bound_the_loss_of_their_samples_from_below_at_any_point():
     X, y = _data(n=300, K=3)
     part = (X, y)
-    population = Population.of([survey(part, 0, 10, 0)], None)
+    population = Population.of([survey(part, 0, 10, 1e6, 0, 1)], None)
     rng = np.random.default_rng(2)
     cost = Hinge().cost_matrix(3)
 
@@ -287,3 +287,32 @@ def test_a_warm_start_saves_passes(monkeypatch):
         warnings.simplefilter("error")
         cold, again = model.n_iter_, model.fit(parts).n_iter_
     assert again < cold
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "ovr_squared_hinge"])
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2", "l1/linf", "l2"])
+def test_models_too_large_for_a_newton_system_have_the_same_optimum(monkeypatch, loss, penalty):
+    _few(monkeypatch, sample=200)
+    monkeypatch.setattr("sparsvm.partitioned.model.MOST_VARIABLES", 20)
+    X, y = _data(d=20)
+    X = X * np.geomspace(0.1, 10.0, 20)
+    whole = OnOneMachine(loss, penalty, alpha=0.003, tol=1e-6).fit(X, y)
+    model = SparseSVC(loss, penalty, alpha=0.003, tol=1e-4).fit(split_rows(X, y, rows=300))
+    assert model.dual_gap_ <= 1e-4
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-4)
+
+
+def test_a_full_driver_clusters_anew_and_still_reaches_the_optimum(monkeypatch):
+    _few(monkeypatch, singles=30, groups=30)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.STORE_BYTES", 800 * 12 * 8)
+    X, y = _data(n=3000)
+    whole = OnOneMachine(alpha=0.01, tol=1e-6).fit(X, y)
+    model = SparseSVC(alpha=0.01, tol=2e-3).fit(split_rows(X, y, rows=500))
+    sizes = [each.size for each in model.result_.rounds]
+    assert any(later < size for size, later in pairwise(sizes)), sizes
+    assert max(sizes) < 2000
+    assert model.dual_gap_ <= 2e-3
+    assert model.objective_ == pytest.approx(whole.objective_, rel=2.1e-3)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.STORE_BYTES", 60 * 12 * 8)
+    with pytest.warns(ConvergenceWarning, match="than the driver may hold"):
+        SparseSVC(alpha=0.01, tol=1e-4).fit(split_rows(X, y, rows=500))

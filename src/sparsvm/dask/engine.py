@@ -16,7 +16,27 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self.futures: list[Any] = []
+        self.futures: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, client: Any) -> Cluster:
+        """Return the engine of a client, or of the current one."""
+        if client is not None:
+            return cls(client)
+        from distributed import default_client
+
+        try:
+            return cls(default_client())  # type: ignore[no-untyped-call]
+        except ValueError as error:
+            raise ValueError(
+                "No Dask client was found: start one with distributed.Client(), or pass client=..."
+            ) from error
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return a future of the result."""
@@ -43,18 +63,22 @@ class Cluster:
         """Return the results, in order."""
         return list(self.client.gather(list(handles)))
 
-    def close(self) -> None:
-        """Release every future: the scheduler drops what waits, and what workers hold.
+    def release(self, handles: Sequence[Any]) -> None:
+        """Let workers forget results; the scheduler remembers how those are computed."""
+        for handle in handles:
+            if handle is not None and self.futures.pop(handle.key, None) is not None:
+                handle.release()
 
-        Cancelling would do the same, but the scheduler's walk over dependents fails where one
-        of them is wanted by nobody, as of labels computed from X, and ends the connection.
+    def close(self) -> None:
+        """Release everything: the scheduler drops what nobody else wants, running or not.
+
+        Cancelling would take away what the user has persisted, and the scheduler's walk over
+        dependents fails where one of them is wanted by nobody.
         """
-        for future in self.futures:
-            future.release()
-        self.futures.clear()
+        self.release(list(self.futures.values()))
 
     def _kept(self, future: Any) -> Any:
-        self.futures.append(future)
+        self.futures[future.key] = future
         return future
 
 

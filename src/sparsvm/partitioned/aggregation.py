@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from sparsvm._typing import Array, Floats, Ints
-from sparsvm.partitioned.survey import Population, at_most, read
+from sparsvm.estimators.linear import column_scores
+from sparsvm.partitioned.survey import Population
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +51,12 @@ class Clusters:
 
 
 class State(NamedTuple):
-    """The cluster of every sample of a partition, and how many numbers are in use."""
+    """The cluster of every sample of a partition, and how many numbers are in use.
 
-    cluster: Ints
+    It takes four bytes a row, and stays with the partition.
+    """
+
+    cluster: NDArray[np.int32]
     used: int
 
 
@@ -82,9 +87,9 @@ class Task(NamedTuple):
 
 def divide(part: Any, number: int, state: State | None, task: Task) -> tuple[State, Report]:
     """Evaluate the loss at the task's point and split the clusters that lie on several pieces."""
-    X, y, mass, margin = task.population.encoded(read(part, number))
+    X, y, mass, margin = task.population.read(part, number)
     if y.size == 0:
-        return State(np.zeros(0, dtype=np.int64), 0), Report(0.0, 0.0, np.zeros(0, np.int64), None)
+        return State(np.zeros(0, dtype=np.int32), 0), Report(0.0, 0.0, np.zeros(0, np.int64), None)
     terms, sizes = _terms(X, y, margin, task)
     rows = np.arange(y.size)
     piece = terms.argmax(axis=1)
@@ -95,8 +100,6 @@ def divide(part: Any, number: int, state: State | None, task: Task) -> tuple[Sta
     second = terms.argmax(axis=1)
     distance = worst - terms[rows, second]
     size = float(np.sum(mass * sizes))
-    task = task._replace(singles=at_most(task.singles, X), groups=at_most(task.groups, X))
-    task = task._replace(more=at_most(task.more, X))
     if state is None:
         order = np.argsort(distance, kind="stable")
         labels = _first_groups(order[task.singles :], task.groups, y, piece, second, distance)
@@ -117,14 +120,14 @@ def divide(part: Any, number: int, state: State | None, task: Task) -> tuple[Sta
     label[alone] = groups + np.arange(np.count_nonzero(alone))
     count = groups + int(np.count_nonzero(alone))
     added = _means(X, y, mass, margin, split, label, count, used)
-    cluster = np.empty(y.size, dtype=np.int64) if state is None else state.cluster.copy()
+    cluster = np.empty(y.size, dtype=np.int32) if state is None else state.cluster.copy()
     cluster[split.rows] = used + label
     return State(cluster, used + count), Report(loss, size, split.gone, added)
 
 
 def _terms(X: Any, y: Array, margin: Floats | None, task: Task) -> tuple[Floats, Floats]:
     """Return m + Delta of every class (0 of the true one), and the size of both parts."""
-    outputs = np.asarray(X @ task.coef.T, dtype=np.float64) + task.intercept
+    outputs = np.asarray(column_scores(X, task.coef), dtype=np.float64) + task.intercept
     if task.population.classes.size == 2:
         outputs = np.hstack([np.zeros_like(outputs), outputs])
     margins = task.cost[y] if margin is None else task.cost[y] * margin[:, None]
@@ -147,15 +150,23 @@ class _Split(NamedTuple):
 def _first_groups(
     rows: Ints, groups: int, y: Array, piece: Ints, second: Ints, distance: Floats
 ) -> Ints:
-    """Number groups of samples with the same class, piece and nearest piece, alike in distance."""
+    """Number groups of samples of one class, alike in piece, nearest piece and distance.
+
+    Where there are more kinds of these than groups asked for, the nearest piece is left out, and
+    then the piece.
+    """
     if rows.size == 0:
         return rows
+    K = int(max(y.max(), piece.max(), second.max())) + 1
+    keys = [y[rows].astype(np.int64)]
+    for finer in (piece, second):
+        keys.append(keys[-1] * K + finer[rows])
+    kind = next((k for k in keys[::-1] if np.unique(k).size <= groups), keys[0])
     # The size of a group, for about as many groups as asked.
     length = max(1, -(-rows.size // max(1, groups)))
-    order = np.lexsort((distance[rows], second[rows], piece[rows], y[rows]))
-    kind = np.column_stack([y[rows], piece[rows], second[rows]])[order]
+    order = np.lexsort((distance[rows], kind))
     begins = np.ones(rows.size, dtype=bool)
-    begins[1:] = np.any(kind[1:] != kind[:-1], axis=1)
+    begins[1:] = kind[order][1:] != kind[order][:-1]
     places = np.arange(rows.size)
     since = places - np.maximum.accumulate(np.where(begins, places, 0))
     labels = np.empty(rows.size, dtype=np.int64)
@@ -177,7 +188,7 @@ def _later_split(
 
     First those that err most, and no more than the driver is to hold.
     """
-    cluster, used = state.cluster, state.used
+    cluster, used = state.cluster.astype(np.int64), state.used
     K = task.cost.shape[0]
     first = np.full(used, -1)
     first[cluster[::-1]] = piece[::-1]

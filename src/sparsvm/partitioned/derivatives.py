@@ -11,7 +11,7 @@ from sparsvm._typing import Array, Features, Floats
 from sparsvm.certificate.dual_gain import gain_of
 from sparsvm.losses import SmoothLoss
 from sparsvm.numerics.rows import row_sum
-from sparsvm.partitioned.survey import Population, read
+from sparsvm.partitioned.survey import Population
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.build import problem_on
 from sparsvm.problem.problem import Problem
@@ -69,7 +69,7 @@ def plus(a: Any, b: Any) -> Any:
 
 def _problem(part: Any, number: int, place: Place) -> tuple[Problem | None, Any]:
     """Return the partition's share of the problem; None for one without weight."""
-    X, y, mass, margin = place.population.encoded(read(part, number))
+    X, y, mass, margin = place.population.read(part, number)
     if y.size == 0:
         return None, X
     problem = problem_on(
@@ -154,6 +154,26 @@ def curvature(part: Any, number: int, place: Place, features: Features) -> Float
             H[k * m : (k + 1) * m, l * m : (l + 1) * m] = block
             H[l * m : (l + 1) * m, k * m : (k + 1) * m] = block.T
     return H
+
+
+def diagonal(part: Any, number: int, place: Place, features: Features) -> Floats:
+    """Return the diagonal of :func:`curvature`, of shape (n_outputs, n_features + 1)."""
+    problem, X = _problem(part, number, place)
+    outputs = place.coef.shape[0]
+    out = np.zeros((outputs, features.size + 1))
+    if problem is None:
+        return out
+    columns = X[:, features]
+    squares = columns.multiply(columns) if sp.issparse(columns) else np.square(columns)
+    scores, margins = problem.scores(place.coef, place.intercept), problem.margins()
+    first = place.cost.shape[0] - outputs
+    for k in range(outputs):
+        direction = np.zeros_like(scores)
+        direction[:, first + k] = 1.0
+        h = place.loss.hessian_product(scores, problem.y, margins, direction)[:, first + k]
+        h = h * problem.mass
+        out[k, :-1], out[k, -1] = squares.T @ h, h.sum()
+    return out
 
 
 def repaired(part: Any, number: int, place: Place, factors: Floats) -> Repaired:

@@ -25,6 +25,9 @@ class Engine(Protocol):
     def gather(self, handles: Sequence[Any]) -> list[Any]:
         """Return the results, in order."""
 
+    def release(self, handles: Sequence[Any]) -> None:
+        """Forget results that only later results, which are known, depend on; None is ignored."""
+
     def close(self) -> None:
         """Forget every result and cancel what is running."""
 
@@ -53,6 +56,9 @@ class Threads:
     def gather(self, handles: Sequence[Future[Any]]) -> list[Any]:
         """Return the results, in order."""
         return [handle.result() for handle in handles]
+
+    def release(self, handles: Sequence[Any]) -> None:
+        """Do nothing: what nobody refers to is gone."""
 
     def close(self) -> None:
         """Wait for what is running and start nothing more."""

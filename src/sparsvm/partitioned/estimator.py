@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -10,29 +9,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from sparsvm._typing import Floats
-from sparsvm.certificate.finalise import inner_tolerance, tolerance
+from sparsvm._typing import ClassWeight, Floats, LossName, PenaltyName
+from sparsvm.certificate.finalise import tolerance
 from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
-from sparsvm.losses import Hinge, as_loss
+from sparsvm.losses import Loss
 from sparsvm.partitioned.engine import Engine, Threads
-from sparsvm.partitioned.fitted import Fitted, Round
-from sparsvm.partitioned.hinge import fit_hinge
-from sparsvm.partitioned.parts import Rows, as_part, split_rows
-from sparsvm.partitioned.smooth import fit_smooth
-from sparsvm.partitioned.survey import Population, Survey, column_std, moments, survey
-from sparsvm.penalties import as_penalty
-from sparsvm.problem.build import default_alpha, problem_on, require_margin
+from sparsvm.partitioned.fitted import Fitted
+from sparsvm.partitioned.parts import as_parts
+from sparsvm.partitioned.prepare import Prepared
+from sparsvm.partitioned.survey import Population
+from sparsvm.penalties import Penalty
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control, Start
-from sparsvm.solvers import blas_threads, resolve
+from sparsvm.problem.solution import Start
+from sparsvm.solvers import blas_threads
 
-# Rows of the sample that the fit starts from, and the relative gap to which it is solved.
-SAMPLE_ROWS, SAMPLE_TOL = 20_000, 1e-2
+# What to do where the driver's memory does not hold the clusters that decide.
+FULL = "More samples decide than the driver may hold: raise tol or alpha."
 
 
 class SparseSVC(OnOneMachine):
@@ -53,7 +49,10 @@ class SparseSVC(OnOneMachine):
     penalty, alpha, fit_intercept, class_weight, solver, tol, random_state, verbose
         As for :class:`sparsvm.SparseSVC`; ``solver`` solves the problems in memory.
     max_iter : int or None, default=None
-        Limit on the passes over the data; None is 100.
+        Limit on the passes over the data; None is 300.
+    time_limit : float or None, default=None
+        Seconds after which `fit` ends with the best certified model so far and a warning. A pass
+        that has begun is not cut short.
     warm_start : bool, default=False
         Whether `fit` starts from the previous solution where classes and features are the same.
     n_jobs : int or None, default=None
@@ -81,6 +80,39 @@ class SparseSVC(OnOneMachine):
     True
     """
 
+    def __init__(
+        self,
+        loss: LossName | Loss = "hinge",
+        penalty: PenaltyName | Penalty = "l1",
+        *,
+        alpha: float | None = None,
+        fit_intercept: bool = True,
+        class_weight: ClassWeight = None,
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        super().__init__(
+            loss,
+            penalty,
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            class_weight=class_weight,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, sample_margin: Any = None
@@ -101,15 +133,7 @@ class SparseSVC(OnOneMachine):
         self
             The fitted estimator.
         """
-        parts: Sequence[Any]
-        if y is not None:
-            parts = split_rows(X, y, sample_weight, sample_margin)
-        else:
-            if not isinstance(X, (list, tuple)):
-                raise ValueError(
-                    f"Without y, X must be a list of partitions such as (X, y); got {type(X)}."
-                )
-            parts = [as_part(part) for part in X]
+        parts = as_parts(X, y, sample_weight, sample_margin)
         engine = Threads(self._threads())
         try:
             return self._fit_parts(engine, parts)
@@ -133,92 +157,26 @@ class SparseSVC(OnOneMachine):
 
     def _fit_parts(self, engine: Engine, parts: Sequence[Any]) -> SparseSVC:
         """Fit to handles of partitions."""
-        loss, penalty = as_loss(self.loss), as_penalty(self.penalty)
-        if not (loss.convex and penalty.convex):
-            raise ValueError(
-                f"Fits over partitions are for convex problems; got the loss {loss.name!r} with "
-                f"the penalty {penalty.name!r}. Use sparsvm.SparseSVC on data that fit in memory."
-            )
         with unchanged_on_error(self), blas_threads(1):
-            population, sample = self._surveyed(engine, parts)
-            first = self._first_problem(engine, parts, population, sample)
-            control = Control(
-                tol=inner_tolerance(self.tol, population.dtype),
-                max_iter=self.max_iter,
-                random_state=self.random_state,
-            )
-            start = self._known_start(population) or self._sample_solution(first)
-            fit = fit_hinge if isinstance(loss, Hinge) else fit_smooth
-            fitted = fit(
-                engine,
-                parts,
-                population,
-                first,
-                control,
-                start,
-                _report if self.verbose else None,
-                **({"solver": self.solver} if isinstance(loss, Hinge) else {}),
+            prepared = Prepared(engine, parts, self)
+            population = prepared.population
+            first = prepared.problem(population, self.alpha)
+            start = self._known_start(population) or prepared.sample_solution(first)
+            fitted = prepared.fits(population, first).fit(
+                first.alpha, prepared.control, start, prepared.limits, prepared.progress
             )
             self._store_fitted(population, first, fitted)
         tol = tolerance(self.tol, population.dtype)
         if not fitted.converged and fitted.relative_gap > tol:
+            what = FULL if fitted.status == "full" else remedy(fitted.status)
             warnings.warn(
                 f"The fit stopped after {len(fitted.rounds)} passes ({fitted.status}) with a "
                 f"relative duality gap of {fitted.relative_gap:.2g}, above tol={tol:g}: the "
-                f"objective may be that far from the optimum. {remedy(fitted.status)}",
+                f"objective may be that far from the optimum. {what}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return self
-
-    def _surveyed(self, engine: Engine, parts: Sequence[Any]) -> tuple[Population, list[Rows]]:
-        # The same bits from run to run without a seed, too.
-        seed = 0 if self.random_state is None else self.random_state
-        seed = int(check_random_state(seed).randint(2**31 - 1))
-        most = -(-SAMPLE_ROWS // max(1, len(parts)))
-        surveys: list[Survey] = engine.gather(
-            [engine.submit(survey, part, at, most, seed) for at, part in enumerate(parts)]
-        )
-        population = Population.of(surveys, self.class_weight)
-        return population, [each.sample for each in surveys if each.n > 0]
-
-    def _first_problem(
-        self, engine: Engine, parts: Sequence[Any], population: Population, samples: list[Rows]
-    ) -> Problem:
-        """Return the problem on the sample, with loss, penalty and alpha of the whole."""
-        loss, penalty = as_loss(self.loss), as_penalty(self.penalty)
-        deviation = None
-        if penalty.needs_column_std:
-            known = engine.broadcast(population)
-            handles = [engine.submit(moments, part, at, known) for at, part in enumerate(parts)]
-            deviation = column_std(engine.gather(handles), population.n)
-        encoded = [population.encoded(sample) for sample in samples]
-        encoded = [each for each in encoded if each[1].size > 0]
-        K = population.classes.size
-        alpha = default_alpha(population.total) if self.alpha is None else float(self.alpha)
-        blocks = [each[0] for each in encoded]
-        X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
-        margins = [each[3] for each in encoded if each[3] is not None]
-        cost = loss.cost_matrix(K, population.classes)
-        margin = np.concatenate(margins) if margins else None
-        require_margin(loss, cost, margin)
-        mass = np.concatenate([each[2] for each in encoded])
-        return problem_on(
-            X,
-            np.concatenate([each[1] for each in encoded]),
-            mass / mass.sum(),
-            margin,
-            loss=loss,
-            cost=cost,
-            penalty=penalty.resolve(population.d, 1 if K == 2 else K, deviation),
-            alpha=alpha,
-            fit_intercept=self.fit_intercept,
-        )
-
-    def _sample_solution(self, first: Problem) -> Start:
-        control = Control(tol=SAMPLE_TOL, random_state=self.random_state)
-        solution = resolve(self.solver, first, control).solve(first, None, control)
-        return Start(solution.coef, solution.intercept)
 
     def _known_start(self, population: Population) -> Start | None:
         outputs = 1 if population.classes.size == 2 else population.classes.size
@@ -244,13 +202,3 @@ class SparseSVC(OnOneMachine):
         self.dual_gap_ = fitted.relative_gap
         self.n_iter_ = len(fitted.rounds)
         self.result_ = fitted
-
-
-def _report(now: Round) -> None:
-    gap = (now.objective - now.bound) / abs(now.objective) if now.objective else 0.0
-    shown = f"gap {gap:.2e}" if np.isfinite(gap) else "no bound yet"
-    print(
-        f"{time.strftime('%H:%M:%S')} objective {now.objective:.6g}, {shown}, "
-        f"{now.size} on the driver, {now.seconds:.1f} s",
-        flush=True,
-    )

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.problem.solution import History, Solution
+
+# Passes where nothing is said: the hinge and Newton steps took at most 20, quasi-Newton steps 100.
+PASSES = 300
+
+
+class Limits(NamedTuple):
+    """After how many passes over the data, or after how many seconds, a fit ends."""
+
+    passes: int = PASSES
+    seconds: float = np.inf
+
+    @classmethod
+    def of(cls, max_iter: int | None, time_limit: float | None) -> Limits:
+        """Return what the parameters of an estimator mean."""
+        return cls(max_iter or PASSES, np.inf if time_limit is None else float(time_limit))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from sparsvm._typing import Array, Floats
+from sparsvm._typing import Floats
 from sparsvm.certificate.finalise import as_type, centred
 from sparsvm.partitioned.aggregation import Report, Task, divide
 from sparsvm.partitioned.engine import Engine
-from sparsvm.partitioned.fitted import Fitted, Round
+from sparsvm.partitioned.fitted import Fitted, Limits, Round
+from sparsvm.partitioned.store import Store
 from sparsvm.partitioned.survey import Population
+from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha
 from sparsvm.problem.build import problem_on
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start, relative
@@ -27,89 +28,45 @@ from sparsvm.solvers import resolve
 # 8000 clusters at most, so that 2e6 rows left 1.5e5 clusters, and nine passes, instead of as many
 # as a fifth of the rows.
 SINGLES, GROUPS, MORE = 4000, 4000, 8000
+# Bytes of clusters on the driver beyond which all rows are clustered anew around the best point;
+# the new clusters take at most this share of them. Solvers need about three times as much beside.
+STORE_BYTES, ANEW = 1 << 28, 0.25
+# So often this may happen before the gap has halved.
+TIMES_ANEW = 4
 # The clusters need not be solved more exactly than the split ones will be, nor less than this.
 SHARE_OF_GAP, SHARE_OF_TOL, LOOSEST = 0.1, 1.0 / 3.0, 1e-2
 # Clusters are split at this share of the way from the best point to the solution on clusters (the
 # in-out points of Ben-Ameur and Neto): that solution may be far off where clusters are coarse.
 INWARD = 0.5
+# The first clusters of a path are formed where the sample's model has some features: at this share
+# of its alpha_max (as in sparsvm.path.alpha_max).
+BELOW_LARGEST = 0.7
 # Where no cluster can be split, the solver is asked for more digits, so often.
 SHARPER, TIMES_SHARPER = 0.1, 3
-ROUNDS = 100
 
 
-@dataclass(eq=False)
-class _Store:
-    """All clusters on the driver, in the order of the partitions, with their dual variables."""
+class _Best(NamedTuple):
+    """A point, its loss over all the data, the size of what that is made of, and its penalty."""
 
-    part: Array
-    number: Array
-    X: Any
-    y: Array
-    mass: Floats
-    margin: Floats | None
-    dual: Floats
+    coef: Floats
+    intercept: Floats
+    loss: float
+    size: float
+    penalty: float
 
-    @classmethod
-    def of(cls, reports: Sequence[Report], K: int) -> _Store:
-        added = [(at, r.added) for at, r in enumerate(reports) if r.added is not None]
-        y = np.concatenate([c.y for _, c in added])
-        mass = np.concatenate([c.mass for _, c in added])
-        return cls(
-            part=np.concatenate([np.full(c.y.size, at) for at, c in added]),
-            number=np.concatenate([c.number for _, c in added]),
-            X=_stacked([c.X for _, c in added]),
-            y=y,
-            mass=mass,
-            margin=_joined([c.margin for _, c in added]),
-            dual=np.zeros((y.size, K)),
-        )
+    def value(self, alpha: float) -> float:
+        """Return the objective."""
+        return self.loss + alpha * self.penalty
 
-    def updated(self, reports: Sequence[Report]) -> _Store:
-        """Return the clusters after a split; parts inherit the dual of the whole by their mass."""
-        kept = np.ones(self.y.size, dtype=bool)
-        for at, report in enumerate(reports):
-            kept[(self.part == at) & np.isin(self.number, report.gone)] = False
-        new = _Store.of(reports, self.dual.shape[1])
-        # Positions of the parents among the old clusters.
-        order = np.lexsort((self.number, self.part))
-        keys = self.part * (1 << 40) + self.number
-        parents = np.concatenate([r.added.parent for r in reports if r.added is not None])
-        at = order[np.searchsorted(keys[order], new.part * (1 << 40) + parents)]
-        new.dual = self.dual[at] * (new.mass / self.mass[at])[:, None]
-        rows = np.flatnonzero(kept)
-        return _Store(
-            part=np.concatenate([self.part[rows], new.part]),
-            number=np.concatenate([self.number[rows], new.number]),
-            X=_stacked([self.X[rows], new.X]),
-            y=np.concatenate([self.y[rows], new.y]),
-            mass=np.concatenate([self.mass[rows], new.mass]),
-            margin=_joined([None if self.margin is None else self.margin[rows], new.margin]),
-            dual=np.concatenate([self.dual[rows], new.dual]),
-        )
+    def floor(self, alpha: float) -> float:
+        """Return the rounding error of the objective."""
+        return 16.0 * float(np.finfo(np.float64).eps) * (self.size + alpha * self.penalty)
 
 
-def _stacked(parts: list[Any]) -> Any:
-    if sp.issparse(parts[0]):
-        return sp.csr_array(sp.vstack(parts, format="csr"))
-    return np.concatenate(parts)
+class HingeFits:
+    """Fits for one alpha after another, which share their clusters.
 
-
-def _joined(parts: list[Floats | None]) -> Floats | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if known else None
-
-
-def fit_hinge(
-    engine: Engine,
-    parts: Sequence[Any],
-    population: Population,
-    first: Problem,
-    control: Control,
-    start: Start,
-    progress: Callable[[Round], None] | None = None,
-    solver: Any = "auto",
-) -> Fitted:
-    """Minimise over all partitions from ``start``, mostly the solution of the sample ``first``.
+    Clusters bound the loss of their samples from below at every point, whatever alpha is.
 
     Parameters
     ----------
@@ -117,88 +74,200 @@ def fit_hinge(
     parts : list of handles of partitions
     population : Population
     first : Problem
-        On a sample of the rows; its loss, costs, penalty and alpha are those of the whole.
-    control : Control
-        ``tol`` is the relative gap to reach over all the data; ``max_iter`` limits the passes.
-    start : Start
-    progress : callable, optional
-        Given every :class:`~sparsvm.partitioned.fitted.Round`.
+        On a sample of the rows; its loss, costs and penalty are those of the whole.
     solver : str or Solver
         For the problems on the driver.
     """
-    began = time.perf_counter()
-    options: dict[str, Any] = {
-        name: getattr(first, name) for name in ("loss", "cost", "penalty", "alpha", "fit_intercept")
-    }
-    inner = replace(control, tol=LOOSEST, max_iter=None, verbose=False)
-    point: Start | Solution = start
-    limit = control.max_iter or ROUNDS
-    states: list[Any] = [None] * len(parts)
-    store: _Store | None = None
-    best: tuple[float, Floats, Floats] | None = None
-    bound, rounds, sharper, floor = -np.inf, [], 0, 0.0
-    share, inward = max(1, len(parts)), INWARD
-    while True:
-        coef, intercept = point.coef, point.intercept
-        if best is not None:
-            coef = best[1] + inward * (coef - best[1])
-            intercept = best[2] + inward * (intercept - best[2])
-        coef = as_type(coef, population.dtype)
-        intercept = as_type(centred(first, intercept), population.dtype)
-        task = engine.broadcast(
-            Task(
-                population,
-                first.cost,
-                coef,
-                intercept,
-                -(-SINGLES // share),
-                -(-GROUPS // share),
-                -(-MORE // share),
+
+    def __init__(
+        self,
+        engine: Engine,
+        parts: Sequence[Any],
+        population: Population,
+        first: Problem,
+        solver: Any = "auto",
+    ) -> None:
+        self.engine, self.parts, self.population = engine, parts, population
+        self.first, self.solver = first, solver
+        self.states: list[Any] = [None] * len(parts)
+        self.store: Store | None = None
+        self.best: _Best | None = None
+        self.solved = False
+        # Clusters that may be formed at once, in each partition.
+        most = ANEW / 2.0 * STORE_BYTES / max(1.0, population.row_bytes)
+        self.most = most / max(1, len(parts))
+
+    def fit(
+        self,
+        alpha: float,
+        control: Control,
+        start: Start,
+        limits: Limits,
+        progress: Callable[[Round], None] | None = None,
+    ) -> Fitted:
+        """Minimise over all partitions.
+
+        Parameters
+        ----------
+        alpha : float
+        control : Control
+            ``tol`` is the relative gap to reach over all the data.
+        start : Start
+            Where the first clusters are formed.
+        limits : Limits
+        progress : callable, optional
+            Given every :class:`~sparsvm.partitioned.fitted.Round`.
+        """
+        began, rounds = time.perf_counter(), list[Round]()
+        point: Start | Solution = start
+        status, bound, gap, sharper, anew, halved = "max_iter", -np.inf, np.inf, 0, 0, np.inf
+        # Clusters of another alpha are good ones already: no caution, and no rough solution.
+        cold = self.store is None
+        inward, distance = (INWARD, 1.0) if cold else (1.0, 0.0)
+
+        def seen() -> tuple[_Best, Store]:
+            assert self.best is not None and self.store is not None
+            passed = time.perf_counter() - began
+            now = Round(self.best.value(alpha), bound, self.store.y.size, passed)
+            rounds.append(now)
+            if progress is not None:
+                progress(now)
+            return self.best, self.store
+
+        if cold:
+            self._visit(alpha, point, 1.0)
+            seen()
+        while len(rounds) < limits.passes:
+            tol = max(SHARE_OF_TOL * control.tol, min(LOOSEST, SHARE_OF_GAP * distance))
+            inner = replace(control, tol=tol * SHARPER**sharper, max_iter=None, verbose=False)
+            point = self._solution(alpha, point, inner)
+            bound = max(bound, point.dual_objective)
+            split = self._visit(alpha, point, inward)
+            best, store = seen()
+            value = best.value(alpha)
+            gap = max(value - bound, 0.0)
+            if gap <= max(control.tol * abs(value), best.floor(alpha)):
+                status = "optimal"
+                break
+            distance = min(1.0, relative(gap, value))
+            inward = INWARD if split else 1.0
+            sharper = 0 if split else sharper + 1
+            if sharper > TIMES_SHARPER:
+                status = "stalled"
+                break
+            if rounds[-1].seconds > limits.seconds:
+                status = "stopped"
+                break
+            if store.nbytes > STORE_BYTES:
+                anew, halved = (anew + 1, halved) if gap > 0.5 * halved else (1, gap)
+                if anew > TIMES_ANEW:
+                    status = "full"
+                    break
+        assert self.best is not None
+        return Fitted(
+            coef=self.best.coef,
+            intercept=self.best.intercept,
+            objective=self.best.value(alpha),
+            dual_objective=bound,
+            gap=gap,
+            relative_gap=relative(gap, self.best.value(alpha)),
+            status=status,
+            rounds=tuple(rounds),
+        )
+
+    def largest_alpha(self, control: Control) -> tuple[float, Start]:
+        """Return an upper bound on alpha_max, and the model there.
+
+        It is infinite where no alpha gives a model of zeros.
+
+        At zero weights all samples of a class have the same loss, unless they have margins of
+        their own or some features are not penalised. So the loss of clusters is that of their
+        samples there, and where zero weights are optimal for clusters, they are for all the data.
+        """
+        found = largest_alpha(self.first, GRID_PRECISION)
+        if not 0.0 < found.value < np.inf:
+            return found.value, Start(found.zero.coef, found.zero.intercept)
+        if self.store is None:
+            # Clusters that the first features tell apart.
+            problem = self.first.with_alpha(BELOW_LARGEST * found.value)
+            inner = replace(control, tol=LOOSEST, max_iter=None, verbose=False)
+            self._visit(
+                problem.alpha, resolve(self.solver, problem, inner).solve(problem, None, inner), 1.0
             )
+        found = largest_alpha(self._problem(1.0), GRID_PRECISION)
+        return found.value, Start(found.zero.coef, found.zero.intercept)
+
+    def _problem(self, alpha: float) -> Problem:
+        assert self.store is not None
+        first, store = self.first, self.store
+        return problem_on(
+            store.X,
+            store.y,
+            store.mass / store.mass.sum(),
+            store.margin,
+            loss=first.loss,
+            cost=first.cost,
+            penalty=first.penalty,
+            alpha=alpha,
+            fit_intercept=first.fit_intercept,
+        )
+
+    def _solution(self, alpha: float, point: Start | Solution, control: Control) -> Solution:
+        """Solve the problem on clusters, from the last dual if there is one."""
+        problem = self._problem(alpha)
+        assert self.store is not None
+        start = Start(point.coef, point.intercept, self.store.dual if self.solved else None)
+        found = resolve(self.solver, problem, control).solve(problem, start, control)
+        self.store.dual, self.solved = found.dual, True
+        return found
+
+    def _visit(self, alpha: float, point: Start | Solution, inward: float) -> bool:
+        """Pass over the data between the best point and another; return whether clusters split.
+
+        The best point is replaced if this one is better. Where clusters take too much memory, all
+        rows are clustered anew.
+        """
+        coef, intercept = point.coef, point.intercept
+        if self.best is not None:
+            coef = self.best.coef + inward * (coef - self.best.coef)
+            intercept = self.best.intercept + inward * (intercept - self.best.intercept)
+        coef = as_type(coef, self.population.dtype)
+        intercept = as_type(centred(self.first, intercept), self.population.dtype)
+        first, most, before = self.store is None, self.most, self.states
+        if self.store is not None and self.store.nbytes > STORE_BYTES:
+            self.store, self.solved = None, False
+        singles, groups, more = (
+            max(1, -(-least // len(self.parts))) for least in (SINGLES, GROUPS, MORE)
+        )
+        if self.store is None:
+            self.states = [None] * len(self.parts)
+            if not first:
+                singles = groups = int(most)
+        singles, groups, more = (max(1, min(each, int(most))) for each in (singles, groups, more))
+        task = self.engine.broadcast(
+            Task(self.population, self.first.cost, coef, intercept, singles, groups, more)
         )
         both = [
-            engine.submit(divide, part, at, state, task)
-            for at, (part, state) in enumerate(zip(parts, states, strict=True))
+            self.engine.submit(divide, part, at, state, task)
+            for at, (part, state) in enumerate(zip(self.parts, self.states, strict=True))
         ]
-        states = [engine.submit(itemgetter(0), each) for each in both]
-        reports: list[Report] = engine.gather([engine.submit(itemgetter(1), e) for e in both])
-        penalty = first.alpha * first.penalty.value(coef)
-        objective = float(sum(report.loss for report in reports)) + penalty
-        if best is None or objective < best[0]:
-            best = objective, coef, intercept
-            floor = 16.0 * np.finfo(np.float64).eps * (sum(r.size for r in reports) + penalty)
-        split = any(report.added is not None for report in reports)
-        if store is None:
-            store = _Store.of(reports, population.classes.size)
-        elif split:
-            store = store.updated(reports)
-        now = Round(best[0], bound, store.y.size, time.perf_counter() - began)
-        rounds.append(now)
-        if progress is not None:
-            progress(now)
-        gap = max(best[0] - bound, 0.0)
-        done = gap <= max(control.tol * abs(best[0]), floor)
-        inward = INWARD if split else 1.0
-        sharper = 0 if split else sharper + 1
-        if done or len(rounds) >= limit or sharper > TIMES_SHARPER:
-            break
-        distance = min(1.0, relative(gap, best[0]))
-        tol = max(SHARE_OF_TOL * control.tol, min(LOOSEST, SHARE_OF_GAP * distance))
-        inner = replace(inner, tol=tol * SHARPER**sharper)
-        mass = store.mass / store.mass.sum()
-        problem = problem_on(store.X, store.y, mass, store.margin, **options)
-        known = store.dual if bound > -np.inf else None
-        solved = resolve(solver, problem, inner).solve(
-            problem, Start(point.coef, point.intercept, known), inner
+        self.states = [self.engine.submit(itemgetter(0), each) for each in both]
+        ends = [self.engine.submit(itemgetter(1), each) for each in both]
+        reports: list[Report] = self.engine.gather(ends)
+        # What is released can be computed again as long as something depends on it.
+        self.engine.release([task, *both, *ends, *before])
+        here = _Best(
+            coef,
+            intercept,
+            float(sum(report.loss for report in reports)),
+            float(sum(report.size for report in reports)),
+            self.first.penalty.value(coef),
         )
-        store.dual, bound, point = solved.dual, max(bound, solved.dual_objective), solved
-    return Fitted(
-        coef=best[1],
-        intercept=best[2],
-        objective=best[0],
-        dual_objective=bound,
-        gap=gap,
-        relative_gap=relative(gap, best[0]),
-        status="optimal" if done else ("max_iter" if len(rounds) >= limit else "stalled"),
-        rounds=tuple(rounds),
-    )
+        if self.best is None or here.value(alpha) < self.best.value(alpha):
+            self.best = here
+        split = any(report.added is not None for report in reports)
+        if self.store is None:
+            self.store = Store.of(reports, self.population.classes.size)
+        elif split:
+            self.store = self.store.updated(reports)
+        return split

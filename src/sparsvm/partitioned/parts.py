@@ -58,6 +58,22 @@ def as_part(given: Any) -> Rows | Stored:
     )
 
 
+def as_parts(X: Any, y: Any, sample_weight: Any, sample_margin: Any) -> list[Any]:
+    """Return the partitions of an array with labels, or of a list of partitions without."""
+    if y is not None:
+        return list(split_rows(X, y, sample_weight, sample_margin))
+    if sample_weight is not None or sample_margin is not None:
+        raise ValueError(
+            "Without y, weights and margins belong to the partitions: (X, y, sample_weight, "
+            "sample_margin)."
+        )
+    if not isinstance(X, (list, tuple)):
+        raise ValueError(
+            f"Without y, X must be a list of partitions such as (X, y); got {type(X)}."
+        )
+    return [as_part(part) for part in X]
+
+
 def split_rows(
     X: Any,
     y: Any,

@@ -13,130 +13,167 @@ from sparsvm._typing import Features, Floats
 from sparsvm.certificate.balance import balanced_class_sums
 from sparsvm.certificate.finalise import as_type, centred
 from sparsvm.losses import SmoothLoss
-from sparsvm.partitioned.derivatives import (
-    Place,
-    Slopes,
-    curvature,
-    gain,
-    losses,
-    plus,
-    repaired,
-    slopes,
-)
+from sparsvm.partitioned.derivatives import Place, Slopes, gain, losses, repaired, slopes
 from sparsvm.partitioned.engine import Engine
-from sparsvm.partitioned.fitted import Fitted, Round
-from sparsvm.partitioned.quadratic import minimise
+from sparsvm.partitioned.fitted import Fitted, Limits, Round
+from sparsvm.partitioned.model import Model
+from sparsvm.partitioned.sums import Sums
 from sparsvm.partitioned.survey import Population
+from sparsvm.path.smooth_zero_model import smooth_free_coefficients
+from sparsvm.penalties import L1
+from sparsvm.problem.build import problem_on
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.restriction import slope_strength
 from sparsvm.problem.solution import Control, Start, relative
 
 # Settings.
-ROUNDS = 100
-# Variables of a Newton system: their matrix takes 128 MB and seconds to factorise.
-MOST_VARIABLES = 4000
 # Features join where their dual norm is beyond this share of its limit, at most so many at once.
 NEAR_LIMIT, MOST_NEW = 0.99, 200
 # A step must lower the objective by this share of what the model says (Tseng and Yun); the shares
 # of it that are tried in one pass where it does not.
 SUFFICIENT = 0.01
 SHARES = 0.5 ** np.arange(1, 13)
-# The certificate takes two more passes, and is asked for where the model expects so little.
-WORTH_A_CERTIFICATE = 3.0
+# The certificate takes two more passes, and is asked for where the model expects so little, and
+# again where it expects this share of that.
+WORTH_A_CERTIFICATE, ASK_AGAIN = 3.0, 0.3
 
 
-class _Sums:
-    """Sums over all partitions, in their order."""
-
-    def __init__(self, engine: Engine, parts: Sequence[Any]) -> None:
-        self.engine, self.parts = engine, parts
-
-    def of(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Add up ``function(part, number, *arguments)`` along a tree of fixed shape."""
-        known = [self.engine.broadcast(each) for each in arguments]
-        layer = [
-            self.engine.submit(function, part, at, *known) for at, part in enumerate(self.parts)
-        ]
-        while len(layer) > 1:
-            pairs = [layer[at : at + 2] for at in range(0, len(layer), 2)]
-            layer = [self.engine.submit(plus, *p) if len(p) == 2 else p[0] for p in pairs]
-        return self.engine.gather(layer)[0]
-
-
-def fit_smooth(
-    engine: Engine,
-    parts: Sequence[Any],
-    population: Population,
-    first: Problem,
-    control: Control,
-    start: Start,
-    progress: Callable[[Round], None] | None = None,
-) -> Fitted:
-    """Minimise over all partitions from ``start``, mostly the solution of the sample ``first``.
+class SmoothFits:
+    """Fits for one alpha after another.
 
     Parameters
     ----------
-    engine, parts, population, first, control, progress
-        As for :func:`~sparsvm.partitioned.hinge.fit_hinge`.
-    start : Start
+    engine, parts, population, first
+        As for :class:`~sparsvm.partitioned.hinge.HingeFits`.
     """
-    loss, terms, alpha = first.loss, first.penalty, first.alpha
-    assert isinstance(loss, SmoothLoss)
-    if terms.free.size > 0:
-        raise ValueError(
-            "Smooth losses over partitions need every feature penalised; features of weight 0 "
-            "are supported with loss='hinge', or by sparsvm.SparseSVC on data in memory."
+
+    def __init__(
+        self, engine: Engine, parts: Sequence[Any], population: Population, first: Problem
+    ) -> None:
+        if first.penalty.free.size > 0:
+            raise ValueError(
+                "Smooth losses over partitions need every feature penalised; features of weight 0 "
+                "are supported with loss='hinge', or by sparsvm.SparseSVC on data in memory."
+            )
+        self.population, self.first = population, first
+        self.sums = Sums(engine, parts)
+        self.largest = np.inf  # alpha from which on zero weights are optimal, where known
+
+    def fit(
+        self,
+        alpha: float,
+        control: Control,
+        start: Start,
+        limits: Limits,
+        progress: Callable[[Round], None] | None = None,
+    ) -> Fitted:
+        """Minimise over all partitions from ``start``.
+
+        Parameters
+        ----------
+        alpha, control, limits, progress
+            As for :meth:`HingeFits.fit <sparsvm.partitioned.hinge.HingeFits.fit>`.
+        start : Start
+        """
+        first, sums = self.first.with_alpha(alpha), self.sums
+        loss, terms = first.loss, first.penalty
+        assert isinstance(loss, SmoothLoss)
+        began = time.perf_counter()
+        at = partial(Place, self.population, loss, first.cost, terms)
+        coef, intercept = start.coef, start.intercept
+        here: Slopes = sums.of(slopes, at(coef, intercept))
+        value = here.loss + alpha * terms.value(coef)
+        model = Model(first, sums)
+        bound, ask_below = -np.inf, np.inf
+        rounds: list[Round] = []
+        expected, status = np.inf, "max_iter"
+        if alpha >= self.largest and not np.any(coef):
+            expected = float(np.finfo(np.float64).tiny)  # nothing, if the certificate agrees
+        while True:
+            floor = 16.0 * np.finfo(np.float64).eps * (here.size + alpha * terms.value(coef))
+            enough = max(control.tol * abs(value), floor)
+            late = bool(rounds) and rounds[-1].seconds > limits.seconds
+            last_pass = late or len(rounds) >= limits.passes
+            if expected <= min(WORTH_A_CERTIFICATE * enough, ask_below) or last_pass:
+                final = as_type(coef, self.population.dtype)
+                last = as_type(centred(first, intercept), self.population.dtype)
+                there = here
+                if not (np.array_equal(final, coef) and np.array_equal(last, intercept)):
+                    there = sums.of(slopes, at(final, last))
+                bound = max(bound, _bound(sums, at(final, last), there, alpha, first.fit_intercept))
+                shown = there.loss + alpha * terms.value(final)
+                gap = max(shown - bound, 0.0)
+                if gap <= enough or last_pass or expected == 0.0:
+                    status = "stopped" if late else ("max_iter" if last_pass else "stalled")
+                    status = "optimal" if gap <= enough else status
+                    rounds.append(Round(shown, bound, 0, time.perf_counter() - began))
+                    break
+                ask_below = ASK_AGAIN * expected
+            features = _working_set(first, coef, here)
+            place, old = at(coef, intercept), here
+            step, shift, change = model.step(place, here, features)
+            expected = -change
+            coef, intercept, here, value, moved = _moved(
+                sums, at, first, (coef, intercept, here, value), (step, shift, change)
+            )
+            if moved:
+                model.learn((place, old), (at(coef, intercept), here))
+            else:
+                expected = 0.0
+            now = Round(value, bound, features.size, time.perf_counter() - began)
+            rounds.append(now)
+            if progress is not None:
+                progress(now)
+        return Fitted(
+            coef=final,
+            intercept=last,
+            objective=shown,
+            dual_objective=bound,
+            gap=gap,
+            relative_gap=relative(gap, shown),
+            status=status,
+            rounds=tuple(rounds),
         )
-    began = time.perf_counter()
-    sums = _Sums(engine, parts)
-    at = partial(Place, population, loss, first.cost, terms)
-    coef, intercept = start.coef, start.intercept
-    here: Slopes = sums.of(slopes, at(coef, intercept))
-    value = here.loss + alpha * terms.value(coef)
-    bound, best_bound_at = -np.inf, np.inf
-    rounds: list[Round] = []
-    expected, limit, status = np.inf, control.max_iter or ROUNDS, "max_iter"
-    while True:
-        floor = 16.0 * np.finfo(np.float64).eps * (here.size + alpha * terms.value(coef))
-        enough = max(control.tol * abs(value), floor)
-        if expected <= WORTH_A_CERTIFICATE * enough or len(rounds) >= limit:
-            final = as_type(coef, population.dtype)
-            last = as_type(centred(first, intercept), population.dtype)
-            if not (np.array_equal(final, coef) and np.array_equal(last, intercept)):
-                place = at(final, last)
-                here = sums.of(slopes, place)
-            bound = max(bound, _bound(sums, at(final, last), here, alpha, first.fit_intercept))
-            shown = here.loss + alpha * terms.value(final)
-            gap = max(shown - bound, 0.0)
-            done = gap <= enough
-            if done or len(rounds) >= limit or best_bound_at <= expected:
-                status = "optimal" if done else ("max_iter" if len(rounds) >= limit else "stalled")
-                rounds.append(Round(shown, bound, 0, time.perf_counter() - began))
+
+    def largest_alpha(self, control: Control) -> tuple[float, Start]:
+        """Return alpha_max, the dual norm of the slopes at the best intercepts alone, and those.
+
+        It is infinite where no alpha gives a model of zeros.
+        """
+        first, sums = self.first, self.sums
+        terms = first.penalty
+        outputs, K = first.n_outputs, first.n_classes
+        coef = np.zeros((outputs, first.d))
+        if not terms.is_norm and terms.l1_ratio == 0.0:
+            return float(np.inf), Start(coef, np.zeros(outputs))
+        loss = first.loss
+        assert isinstance(loss, SmoothLoss)
+        # Without margins of their own, the samples of a class are alike where weights are zero.
+        alike = problem_on(
+            np.zeros((K, 1)),
+            np.arange(K, dtype=np.int32),
+            self.population.priors,
+            None,
+            loss=loss,
+            cost=first.cost,
+            penalty=L1().resolve(1, outputs, None),
+            alpha=1.0,
+            fit_intercept=first.fit_intercept,
+        )
+        _, intercept = smooth_free_coefficients(alike)
+        none = np.zeros(0, dtype=np.int32)
+        model = Model(first, sums)
+        at = partial(Place, self.population, loss, first.cost, terms)
+        here: Slopes = sums.of(slopes, at(coef, intercept))
+        while self.population.margins and first.fit_intercept:
+            before = float(np.abs(here.intercept).max())
+            _, shift, _ = model.step(at(coef, intercept), here, none)
+            there: Slopes = sums.of(slopes, at(coef, intercept + shift))
+            if not np.abs(there.intercept).max() < 0.5 * before:
                 break
-            best_bound_at = 0.1 * expected
-        features = _working_set(first, coef, here)
-        H = sums.of(curvature, at(coef, intercept), features)
-        step, shift, change = _model_step(first, coef, intercept, here, H, features)
-        expected = -change
-        coef, intercept, here, value, moved = _moved(
-            sums, at, first, (coef, intercept, here, value), (step, shift, change)
-        )
-        if not moved:
-            expected = 0.0
-        now = Round(value, bound, features.size, time.perf_counter() - began)
-        rounds.append(now)
-        if progress is not None:
-            progress(now)
-    return Fitted(
-        coef=final,
-        intercept=last,
-        objective=shown,
-        dual_objective=bound,
-        gap=gap,
-        relative_gap=relative(gap, shown),
-        status=status,
-        rounds=tuple(rounds),
-    )
+            here, intercept = there, intercept + shift
+        self.largest = float(slope_strength(terms, -here.coef).max(initial=0.0))
+        return self.largest, Start(coef, intercept)
 
 
 def _working_set(problem: Problem, coef: Floats, here: Slopes) -> Features:
@@ -152,55 +189,11 @@ def _working_set(problem: Problem, coef: Floats, here: Slopes) -> Features:
     if np.isfinite(strength[near]).all():
         near = near[np.argsort(-strength[near], kind="stable")[: max(MOST_NEW, used.sum())]]
     used[near] = True
-    features = np.flatnonzero(used[terms.groups]).astype(np.int32)
-    variables = problem.n_outputs * (features.size + 1)
-    if variables > MOST_VARIABLES:
-        raise ValueError(
-            f"The model needs {features.size} features in {problem.n_outputs} outputs, but Newton "
-            f"systems of more than {MOST_VARIABLES} variables are not formed. Raise alpha, or use "
-            "a sparse penalty; loss='hinge' has no such limit."
-        )
-    return features
-
-
-def _model_step(
-    problem: Problem,
-    coef: Floats,
-    intercept: Floats,
-    here: Slopes,
-    H: Floats,
-    features: Features,
-) -> tuple[Floats, Floats, float]:
-    """Minimise the quadratic model plus the penalty: the step and the change it promises."""
-    outputs, m = problem.n_outputs, features.size
-    terms = problem.penalty.restricted_to(features)
-    gradient = np.column_stack([here.coef[:, features], here.intercept])
-    if not problem.fit_intercept:
-        fixed = np.arange(outputs) * (m + 1) + m
-        H[fixed], H[:, fixed] = 0.0, 0.0
-        H[fixed, fixed] = 1.0
-        gradient[:, m] = 0.0
-    point = np.column_stack([coef[:, features], intercept])
-
-    def value(z: Floats) -> float:
-        return problem.alpha * terms.value(np.ascontiguousarray(z[:, :m]))
-
-    def prox(z: Floats, step: float) -> Floats:
-        out = z.copy()
-        out[:, :m] = terms.prox(np.ascontiguousarray(z[:, :m]), problem.alpha * step)
-        return out
-
-    new = minimise(H, gradient, point, prox)
-    delta = new - point
-    flat = delta.ravel()
-    change = float(gradient.ravel() @ flat + 0.5 * flat @ (H @ flat) + value(new) - value(point))
-    step = np.zeros_like(coef)
-    step[:, features] = delta[:, :m]
-    return step, delta[:, m], min(change, 0.0)
+    return np.flatnonzero(used[terms.groups]).astype(np.int32)
 
 
 def _moved(
-    sums: _Sums,
+    sums: Sums,
     at: Callable[[Floats, Floats], Place],
     problem: Problem,
     old: tuple[Floats, Floats, Slopes, float],
@@ -223,7 +216,7 @@ def _moved(
     return place.coef, place.intercept, sums.of(slopes, place), float(found[best]), True
 
 
-def _bound(sums: _Sums, place: Place, here: Slopes, alpha: float, fit_intercept: bool) -> float:
+def _bound(sums: Sums, place: Place, here: Slopes, alpha: float, fit_intercept: bool) -> float:
     """Return a lower bound on the objective of every model, from the derivatives at the place."""
     terms = place.penalty
     factors = np.ones_like(here.class_sums)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparsvm._typing import Array, Floats
+from sparsvm._typing import Array, Floats, Ints
 from sparsvm.data.design import make_design
 from sparsvm.data.inputs import (
     Caller,
@@ -19,8 +19,8 @@ from sparsvm.data.inputs import (
 )
 from sparsvm.partitioned.parts import Rows, as_part
 
-# Entries of a row from which on fewer rows are sent to the driver.
-WIDE = 2000
+# Bytes of the sample that is sent to the driver.
+SAMPLE_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,14 @@ class Survey:
     dtype : dtype
     labels : array
         Distinct labels of the partition, sorted.
-    weights : array
-        Weight of each label.
+    weights : array of shape (n_labels, n_folds)
+        Weight of each label in each fold.
     margins : bool
         Whether rows have margins of their own.
     sample : Rows
         Some rows, drawn at random, with the weights that make them stand for all rows.
+    row_bytes : float
+        Mean size of a row.
     """
 
     n: int
@@ -49,6 +51,7 @@ class Survey:
     weights: Floats
     margins: bool
     sample: Rows
+    row_bytes: float = 0.0
 
 
 def read(part: Any, number: int) -> Rows:
@@ -67,23 +70,41 @@ def read(part: Any, number: int) -> Rows:
     return Rows(X.tocsr() if sp.issparse(X) else X, y, weight, margin)
 
 
-def at_most(rows: int, X: Any) -> int:
-    """Return fewer rows where those of X are so wide that the driver would not hold as many."""
-    wide = X.nnz / max(1, X.shape[0]) if sp.issparse(X) else X.shape[1]
-    return int(max(1, min(rows, rows * WIDE / max(1.0, wide))))
+def row_bytes(X: Any) -> float:
+    """Return the mean size of a row, as the driver holds it: in double precision."""
+    if sp.issparse(X):
+        return float(12.0 * X.nnz / max(1, X.shape[0]) + 8.0)
+    return float(8.0 * X.shape[1])
 
 
-def survey(part: Any, number: int, most: int, seed: int) -> Survey:
-    """Look at a partition, and draw at most ``most`` of its rows."""
+def folds_of(y: Array, number: int, count: int) -> Ints:
+    """Return the fold of each row of partition ``number``: its rank in its class, modulo count.
+
+    Ranks are within the partition and begin at the number of it, so that every fold has its share
+    of each class in every partition and of small partitions too.
+    """
+    order = np.argsort(y, kind="stable")
+    begins = np.ones(y.size, dtype=bool)
+    begins[1:] = y[order][1:] != y[order][:-1]
+    places = np.arange(y.size)
+    folds = np.empty(y.size, dtype=np.int64)
+    folds[order] = (places - np.maximum.accumulate(np.where(begins, places, 0)) + number) % count
+    return folds
+
+
+def survey(part: Any, number: int, most: int, most_bytes: float, seed: int, folds: int) -> Survey:
+    """Look at a partition, and draw at most ``most`` of its rows, of at most so many bytes."""
     rows = read(part, number)
     n = rows.X.shape[0]
     if n == 0:
         none = np.zeros(0)
-        return Survey(0, -1, np.dtype(np.float32), none, none, False, Rows(None, none))
+        weights = np.zeros((0, folds))
+        return Survey(0, -1, np.dtype(np.float32), none, weights, False, Rows(None, none))
     labels, codes = np.unique(rows.y, return_inverse=True)
-    weights = np.bincount(codes.ravel(), rows.sample_weight, labels.size).astype(np.float64)
+    cells = codes.ravel() * folds + folds_of(rows.y, number, folds)
+    weights = np.bincount(cells, rows.sample_weight, labels.size * folds).astype(np.float64)
     chosen = np.arange(n)
-    most = at_most(most, rows.X)
+    most = max(1, min(most, int(most_bytes / max(1.0, row_bytes(rows.X)))))
     if n > most:
         chosen = np.sort(np.random.default_rng([seed, number]).choice(n, most, replace=False))
     margin = rows.sample_margin
@@ -93,7 +114,16 @@ def survey(part: Any, number: int, most: int, seed: int) -> Survey:
         rows.sample_weight[chosen] * (n / chosen.size),
         None if margin is None else margin[chosen],
     )
-    return Survey(n, rows.X.shape[1], rows.X.dtype, labels, weights, margin is not None, sample)
+    return Survey(
+        n,
+        rows.X.shape[1],
+        rows.X.dtype,
+        labels,
+        weights.reshape(labels.size, folds),
+        margin is not None,
+        sample,
+        row_bytes(rows.X),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,28 +132,45 @@ class Population:
 
     Attributes
     ----------
-    classes : array
-        Labels of positive weight, sorted.
+    labels : array
+        All labels, sorted.
+    numbers : array of int
+        Which of them are the classes: those of positive weight.
     factors : array
         Mass of a sample of weight 1 of each class: class factor over the sum of all weights.
     priors : array
         Share of the weight of each class.
     total : float
         Sum of the weights, class factors included.
+    row_bytes : float
+        Mean size of a row on the driver.
+    folds : int
+        Number of folds that the rows are divided into.
+    left_out : int
+        The fold whose rows are not trained on; -1 for none.
     """
 
     n: int
     d: int
     dtype: np.dtype[Any]
-    classes: Array
+    labels: Array
+    numbers: Ints
     factors: Floats
     priors: Floats
     total: float
     margins: bool
+    row_bytes: float
+    folds: int = 1
+    left_out: int = -1
+
+    @property
+    def classes(self) -> Array:
+        """Labels of positive weight, sorted."""
+        return self.labels[self.numbers]
 
     @classmethod
-    def of(cls, surveys: list[Survey], class_weight: Any) -> Population:
-        """Join the surveys of all partitions."""
+    def of(cls, surveys: list[Survey], class_weight: Any, left_out: int = -1) -> Population:
+        """Join the surveys of all partitions; one fold may be left out."""
         filled = [each for each in surveys if each.n > 0]
         if not filled:
             raise ValueError("The partitions hold no rows. Give at least one that has some.")
@@ -139,16 +186,20 @@ class Population:
         labels = np.unique(np.concatenate([each.labels for each in filled]))
         totals = np.zeros(labels.size)
         for each in filled:
-            totals[np.searchsorted(labels, each.labels)] += each.weights
+            used = each.weights.sum(axis=1)
+            if left_out >= 0:
+                used = np.delete(each.weights, left_out, axis=1).sum(axis=1)
+            totals[np.searchsorted(labels, each.labels)] += used
         known = np.flatnonzero(totals > 0.0)
         digits, power = class_factors(class_weight, labels[known], totals[known])
         factors = np.ldexp(digits, power)
         kept = known[factors > 0.0]
-        labels, totals, factors = labels[kept], totals[kept], factors[factors > 0.0]
-        if labels.size < 2:
+        totals, factors = totals[kept], factors[factors > 0.0]
+        if kept.size < 2:
+            where = "" if left_out < 0 else f" in the training part of fold {left_out}"
             raise ValueError(
                 f"A classifier needs samples of at least two classes with positive weight; found "
-                f"{labels.size}."
+                f"{kept.size}{where}."
             )
         total = float(np.sum(factors * totals))
         narrow = all(each.dtype == np.float32 for each in filled)
@@ -156,20 +207,33 @@ class Population:
             n=sum(each.n for each in filled),
             d=widths[0],
             dtype=np.dtype(np.float32 if narrow else np.float64),
-            classes=labels,
+            labels=labels,
+            numbers=kept,
             factors=factors / total,
             priors=factors * totals / total,
             total=total,
             margins=any(each.margins for each in filled),
+            row_bytes=sum(each.n * each.row_bytes for each in filled) / sum(e.n for e in filled),
+            folds=filled[0].weights.shape[1],
+            left_out=left_out,
         )
+
+    def read(self, part: Any, number: int) -> tuple[Any, Array, Floats, Floats | None]:
+        """Read the rows of a partition that are trained on: see :meth:`encoded`."""
+        rows = read(part, number)
+        if self.left_out < 0 or rows.X.shape[0] == 0:
+            return self.encoded(rows)
+        out = folds_of(rows.y, number, self.folds) == self.left_out
+        return self.encoded(replace(rows, sample_weight=np.where(out, 0.0, rows.sample_weight)))
 
     def encoded(self, rows: Rows) -> tuple[Any, Array, Floats, Floats | None]:
         """Return X, class numbers, masses and margins of the rows that have weight."""
         X, y = rows.X, np.asarray(rows.y)
         if X.shape[0] == 0:
             return X, np.zeros(0, dtype=np.int32), np.zeros(0), None
-        codes = np.minimum(np.searchsorted(self.classes, y), self.classes.size - 1)
-        weight = rows.sample_weight * (self.classes[codes] == y)
+        classes = self.classes
+        codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+        weight = rows.sample_weight * (classes[codes] == y)
         mass = weight * self.factors[codes]
         margin = rows.sample_margin
         if self.margins and margin is None:
@@ -205,7 +269,7 @@ class Moments(NamedTuple):
 
 def moments(part: Any, number: int, population: Population) -> Moments:
     """Return the moments of the columns of a partition."""
-    X, _, mass, _ = population.encoded(read(part, number))
+    X, _, mass, _ = population.read(part, number)
     total = float(mass.sum())
     if total == 0.0:
         zeros = np.zeros(population.d)

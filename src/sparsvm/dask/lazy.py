@@ -1,0 +1,102 @@
+"""Predictions on Dask collections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sparsvm._typing import Array
+from sparsvm.dask.collections import partitions
+from sparsvm.dask.engine import Cluster
+
+
+class LazyPredictions:
+    """What classifiers on a cluster share: lazy methods, and a client that is not pickled."""
+
+    client: Any
+    classes_: Array
+    to_local: Any
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores; lazy where X is a Dask collection.
+
+        Parameters
+        ----------
+        X : Dask array or frame, or what :class:`sparsvm.SparseSVC` takes
+        """
+        return self._by_blocks("decision_function", X, outputs=len(self.classes_))
+
+    def predict(self, X: Any) -> Any:
+        """Return the labels; lazy where X is a Dask collection.
+
+        Parameters
+        ----------
+        X : Dask array or frame, or what :class:`sparsvm.SparseSVC` takes
+        """
+        return self._by_blocks("predict", X, outputs=1)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the logistic loss; lazy where X is a Dask collection.
+
+        Parameters
+        ----------
+        X : Dask array or frame, or what :class:`sparsvm.SparseSVC` takes
+        """
+        return self._by_blocks("predict_proba", X, outputs=len(self.classes_))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, computed on the cluster where X is a Dask collection.
+
+        Parameters
+        ----------
+        X, y, sample_weight : Dask collections, or what :class:`sparsvm.SparseSVC` takes
+        """
+        if not hasattr(X, "to_delayed"):
+            return float(self.to_local().score(X, y, sample_weight))
+        with Cluster.of(self.client) as engine:
+            parts = partitions(engine, X, y, sample_weight)
+            model = engine.broadcast(self.to_local())
+            pairs = engine.gather([engine.submit(_right, model, part) for part in parts])
+        return float(sum(right for right, _ in pairs) / sum(total for _, total in pairs))
+
+    def _by_blocks(self, method: str, X: Any, outputs: int) -> Any:
+        local = self.to_local()
+        if not hasattr(X, "to_delayed"):
+            return getattr(local, method)(X)
+        import dask.array as da
+
+        if hasattr(X, "to_dask_array"):
+            X = X.to_dask_array()
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        wide = method == "predict_proba" or (method == "decision_function" and outputs > 2)
+        dtype = local.classes_.dtype if method == "predict" else local.coef_.dtype
+        return da.map_blocks(  # type: ignore[no-untyped-call]
+            _applied,
+            X,
+            method,
+            local,
+            dtype=dtype,
+            chunks=(X.chunks[0], (outputs,)) if wide else (X.chunks[0],),
+            drop_axis=None if wide else 1,
+        )
+
+    def __getstate__(self) -> Any:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        state.pop("client_", None)
+        state["client"] = None
+        return state
+
+
+def _applied(X: Any, method: str, local: Any) -> Any:
+    return getattr(local, method)(X) if X.shape[0] else getattr(local, method)(X[:0])
+
+
+def _right(model: Any, rows: Any) -> tuple[float, float]:
+    if rows.X.shape[0] == 0:
+        return 0.0, 0.0
+    weight = np.ones(rows.X.shape[0]) if rows.sample_weight is None else rows.sample_weight
+    return float(np.sum(weight * (model.predict(rows.X) == np.asarray(rows.y)))), float(
+        np.sum(weight)
+    )
