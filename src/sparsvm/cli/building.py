@@ -156,8 +156,17 @@ def training_and_test(
         except ValueError as error:
             raise Failure(f"--test {test}: {error}") from None
         return table.rows(train), table.rows(kept)
-    same = Wanted(wanted.target, True, wanted.drop, table.names, table.X.shape[1])
-    return table, read_table(test, same, None)
+    return table, table_to_test_on(table, wanted, test)
+
+
+def table_to_test_on(train: Table, wanted: Wanted, test: str | None) -> Table | None:
+    """Read test samples from their own file, with the columns of the training samples."""
+    if test is None:
+        return None
+    if _share(test) is not None:
+        raise Failure("--test takes a file with --chunks: no share of the rows can be put aside.")
+    same = Wanted(wanted.target, True, wanted.drop, train.names, train.X.shape[1])
+    return read_table(test, same, None)
 
 
 def _share(text: str) -> float | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from operator import itemgetter
 from typing import IO, Any
 
-from sparsvm.cli.columns import Wanted, as_labels, choose, column_name
+from sparsvm.cli.columns import Columns, Wanted, as_labels, choose, column_name
 from sparsvm.cli.failure import Failure
 from sparsvm.cli.table import Table
 
@@ -21,8 +22,17 @@ def read_delimited(stream: IO[str], source: str, delimiter: str | None, wanted: 
 
     The first line holds names unless it holds numbers only.
     """
+    table = next(read_by_chunks(stream, source, delimiter, wanted, None))
+    return table if table.y is None else replace(table, y=as_labels(table.y, source))
+
+
+def read_by_chunks(
+    stream: IO[str], source: str, delimiter: str | None, wanted: Wanted, rows: int | None
+) -> Iterator[Table]:
+    """Yield tables of at most so many rows each, with the labels as they are written."""
     try:
-        return _read(stream, source, delimiter, wanted)
+        with stream:
+            yield from _read(stream, source, delimiter, wanted, rows)
     except UnicodeDecodeError as error:
         raise Failure(
             f"{source} is not UTF-8 text: byte {error.object[error.start]:#04x} has no meaning "
@@ -32,9 +42,9 @@ def read_delimited(stream: IO[str], source: str, delimiter: str | None, wanted: 
         raise Failure(f"{source} is not a table of text: {error}.") from None
 
 
-def _read(stream: IO[str], source: str, delimiter: str | None, wanted: Wanted) -> Table:
-    import numpy as np
-
+def _read(
+    stream: IO[str], source: str, delimiter: str | None, wanted: Wanted, most: int | None
+) -> Iterator[Table]:
     first = stream.readline()
     if not first.strip():
         raise Failure(f"{source} is empty, or its first line is.")
@@ -44,8 +54,8 @@ def _read(stream: IO[str], source: str, delimiter: str | None, wanted: Wanted) -
     header = None if _numbers(row) else row
     columns = choose(header, len(row), wanted, source)
     width, take, target = len(row), _taker(columns.features), columns.target
-    values, labels, lines = array("d"), [], array("q")
     rows: Iterable[list[str]] = reader if header is not None else _chain(row, reader)
+    chunk, count = _Chunk(source, header, columns), 0
     for cells in rows:
         if not cells:
             continue  # an empty line
@@ -53,28 +63,49 @@ def _read(stream: IO[str], source: str, delimiter: str | None, wanted: Wanted) -
         if len(cells) != width:
             raise Failure(f"{source}, line {line}: {len(cells)} cells, but the table has {width}.")
         try:
-            values.extend(map(float, take(cells)))
+            chunk.values.extend(map(float, take(cells)))
         except ValueError:
             raise _bad_cell(cells, columns.features, header, source, line) from None
-        lines.append(line)
+        chunk.lines.append(line)
+        count += 1
         if target is not None:
             if cells[target].strip().lower() in MISSING:
                 where = column_name(header, target)
                 raise Failure(f"{source}, line {line}, {where}: there is no label.")
-            labels.append(cells[target])
-    if not lines:
+            chunk.labels.append(cells[target])
+        if most is not None and len(chunk.lines) == most:
+            yield chunk.table()
+            chunk = _Chunk(source, header, columns)
+    if not count:
         raise Failure(f"{source} has names of columns, but no rows.")
-    X = np.frombuffer(values, dtype=np.float64).reshape(len(lines), len(columns.features))
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    if bad.size:
-        position = columns.features[int(np.flatnonzero(~np.isfinite(X[bad[0]]))[0])]
-        where = column_name(header, position)
-        raise Failure(
-            f"{source}, line {lines[int(bad[0])]}, {where}: the value is missing or infinite. "
-            "Fill it in or leave the row out."
-        )
-    y = None if target is None else as_labels(labels, source)
-    return Table(source, X, columns.names, y)
+    if chunk.lines:
+        yield chunk.table()
+
+
+class _Chunk:
+    """Some rows of a table: numbers, labels, and the lines they came from."""
+
+    def __init__(self, source: str, header: list[str] | None, columns: Columns) -> None:
+        self.source, self.header, self.columns = source, header, columns
+        self.values, self.lines = array("d"), array("q")
+        self.labels: list[str] = []
+
+    def table(self) -> Table:
+        """Return them; every value must be finite."""
+        import numpy as np
+
+        features = self.columns.features
+        X = np.frombuffer(self.values, dtype=np.float64).reshape(len(self.lines), len(features))
+        bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+        if bad.size:
+            position = features[int(np.flatnonzero(~np.isfinite(X[bad[0]]))[0])]
+            where = column_name(self.header, position)
+            raise Failure(
+                f"{self.source}, line {self.lines[int(bad[0])]}, {where}: the value is missing or "
+                "infinite. Fill it in or leave the row out."
+            )
+        y = None if self.columns.target is None else self.labels
+        return Table(self.source, X, self.columns.names, y)
 
 
 def _after(first: str, stream: IO[str]) -> Iterable[str]:

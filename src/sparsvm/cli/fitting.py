@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any
 
 import typer
 
 from sparsvm.cli import options as opt
-from sparsvm.cli.building import Choice, name_features, training_and_test
+from sparsvm.cli.building import Choice, name_features, table_to_test_on, training_and_test
+from sparsvm.cli.chunks import stored_table
 from sparsvm.cli.columns import Wanted
 from sparsvm.cli.facts import features_of, model_facts, model_lines
 from sparsvm.cli.failure import RUNTIME, Failure
@@ -42,6 +44,7 @@ def fit(
     balanced: opt.ClassWeight = False,
     tol: opt.Tolerance = 1e-3,
     max_iter: opt.MaxIter = None,
+    chunks: opt.Chunks = None,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
@@ -53,13 +56,15 @@ def fit(
     choice = Choice(loss, penalty, l1_ratio, scale, groups, unpenalised, balanced, tol, max_iter)
     require_writable(output, report)
     wanted = Wanted(target, True, tuple(drop or ()))
-    train, held = training_and_test(data, wanted, format, test, seed)
-    from sparsvm.estimators import SparseSVC
-
-    with warnings_told() as short:
-        model = SparseSVC(alpha=alpha, **choice.common(train))
-        seconds = _fitted(model, train, "fitting", quiet or as_json)
-        return _finish(model, train, held, seconds, output, report, as_json, short)
+    with _samples(data, wanted, format, test, seed, chunks) as (train, held):
+        if train.stored:
+            from sparsvm.partitioned import SparseSVC
+        else:
+            from sparsvm.estimators import SparseSVC
+        with warnings_told() as short:
+            model = SparseSVC(alpha=alpha, **choice.common(train))
+            seconds = _fitted(model, train, "fitting", quiet or as_json, chunks)
+            return _finish(model, train, held, seconds, output, report, as_json, short)
 
 
 def cv(
@@ -105,6 +110,7 @@ def cv(
             rich_help_panel=opt.OUTPUT,
         ),
     ] = False,
+    chunks: opt.Chunks = None,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
@@ -118,14 +124,18 @@ def cv(
         raise Failure("--stability is shown in a report; say where with --report FILE.")
     require_writable(output, report)
     wanted = Wanted(target, True, tuple(drop or ()))
-    train, held = training_and_test(data, wanted, format, test, seed)
-    options = {"n_alphas": n_alphas, "eps": eps, "max_features": max_features}
-    with warnings_told() as short:
-        model = _cross_validated(train, choice, cv=folds, rule=rule, n_jobs=jobs, **options)
-        model.set_params(verbose=show_progress(quiet or as_json))
-        seconds = _fitted(model, train, None, quiet)
-        stable = _stable(train, choice, max_features, seed, quiet) if stability else None
-        return _finish(model, train, held, seconds, output, report, as_json, short, stable)
+    options = {"n_alphas": n_alphas, "eps": eps, "max_features": max_features, "cv": folds}
+    if chunks is not None and stability:
+        raise Failure("--stability draws from all rows at once; leave it or --chunks out.")
+    with _samples(data, wanted, format, test, seed, chunks) as (train, held):
+        model = _cross_validated(train, choice, rule=rule, n_jobs=jobs, **options)
+        if not train.stored:
+            model.set_params(verbose=show_progress(quiet or as_json))
+        with warnings_told() as short:
+            words = "cross-validating" if train.stored else None
+            seconds = _fitted(model, train, words, quiet or as_json, chunks)
+            stable = _stable(train, choice, max_features, seed, quiet) if stability else None
+            return _finish(model, train, held, seconds, output, report, as_json, short, stable)
 
 
 def path(
@@ -219,15 +229,36 @@ def path(
 
 
 def _cross_validated(train: Table, choice: Choice, **options: Any) -> Any:
-    from sparsvm.estimators.cv import SparseSVCCV
-
+    if train.stored:
+        from sparsvm.partitioned import SparseSVCCV
+    else:
+        from sparsvm.estimators.cv import SparseSVCCV
     return SparseSVCCV(**options, **choice.common(train))
 
 
-def _fitted(model: Any, train: Table, words: str | None, quiet: bool) -> float:
+@contextmanager
+def _samples(
+    data: str, wanted: Wanted, format: str | None, test: str | None, seed: int, chunks: int | None
+) -> Iterator[tuple[Table, Table | None]]:
+    """Give training and test samples, the former mapped from a file if read by chunks."""
+    if chunks is None:
+        yield training_and_test(data, wanted, format, test, seed)
+        return
+    with stored_table(data, wanted, format, chunks) as train:
+        yield train, table_to_test_on(train, wanted, test)
+
+
+def _fitted(
+    model: Any, train: Table, words: str | None, quiet: bool, chunks: int | None = None
+) -> float:
     began = time.perf_counter()
     with nullcontext() if words is None else _spinning(words, quiet):
-        model.fit(train.X, train.y)
+        if train.stored:
+            from sparsvm.partitioned import split_rows
+
+            model.fit(split_rows(train.X, train.y, rows=chunks))
+        else:
+            model.fit(train.X, train.y)
     name_features(model, train)
     return time.perf_counter() - began
 
@@ -265,7 +296,7 @@ def _finish(
         _write_report(model, held, report, output, train, stability)
     facts["files"] = [name for name in (output, report) if name is not None]
     converged = bool(facts["converged"]) and not short
-    lines = model_lines(model, facts, train.X)
+    lines = model_lines(model, facts, None if train.stored else train.X)
     if not as_json and output is None and report is None:
         lines.append(("files", "none; keep the model with --output model.safetensors"))
     tell(facts, as_json, lines)

@@ -50,6 +50,15 @@ Test = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+Chunks = Annotated[
+    int | None,
+    typer.Option(
+        metavar="ROWS",
+        min=1,
+        help="Read and fit so many rows at a time: for tables larger than memory (CSV, TSV).",
+        rich_help_panel=DATA,
+    ),
+]
 Loss = Annotated[
     str,
     typer.Option(

@@ -35,7 +35,7 @@ def read_table(path: str, wanted: Wanted, format: str | None = None) -> Table:
     The format follows from the ending (``.gz`` may come after it); what comes through a pipe is
     CSV unless ``format`` says otherwise.
     """
-    kind = format or _format_of(path)
+    kind = format or format_of(path)
     if kind not in FORMATS:
         raise Failure(f"--format {kind!r} is none of {listed(FORMATS)}{nearest(kind, FORMATS)}")
     source = "the standard input" if path == "-" else path
@@ -48,7 +48,8 @@ def read_table(path: str, wanted: Wanted, format: str | None = None) -> Table:
         raise Failure(f"{path} is not a whole gzip file: {error}.") from None
 
 
-def _format_of(path: str) -> str:
+def format_of(path: str) -> str:
+    """Return what the ending of a file says of its format."""
     if path == "-":
         return "csv"
     name = Path(path.lower().removesuffix(".gz"))

@@ -8,12 +8,16 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What a file holds: ``X`` (an array or a CSR matrix), the features' names, the labels."""
+    """What a file holds: ``X`` (an array or a CSR matrix), the features' names, the labels.
+
+    ``stored`` says that X is mapped from a file and larger than memory.
+    """
 
     source: str
     X: Any
     names: list[str] | None = None
     y: Any = None
+    stored: bool = False
 
     def rows(self, chosen: Any) -> Table:
         """Return some of the samples."""
