@@ -93,6 +93,66 @@ SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) 
   }
 }
 
+// D, and the loss without its mass, from T, which may be the same array: one exponential for both.
+template <LossKind loss, int P>
+SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, int y, double mass) {
+  const int vectors = (P > 0 ? P : width) / 4;
+  const double own = T[y];
+  if constexpr (loss == LossKind::squared_hinge) {
+    const double twice = 2.0 * mass;
+    Simd sum = {}, squares = {};
+    for (int k = 0; k < vectors; ++k) {
+      Simd h = SPARSVM_LOAD(T + 4 * k) - own;
+      keep_positive(h);
+      squares += h * h;
+      h *= twice;
+      SPARSVM_STORE(D + 4 * k, h);
+      sum += h;
+    }
+    D[y] = -sum_of(sum);
+    return sum_of(squares);
+  } else if constexpr (loss == LossKind::ovr_squared_hinge) {
+    const double twice = 2.0 * mass, mine = own < 1.0 ? 1.0 - own : 0.0,
+                 packed = own > -1.0 ? own + 1.0 : 0.0;
+    Simd squares = {};
+    for (int k = 0; k < vectors; ++k) {
+      Simd h = SPARSVM_LOAD(T + 4 * k) + 1.0;
+      keep_positive(h);
+      squares += h * h;
+      SPARSVM_STORE(D + 4 * k, h * twice);
+    }
+    D[y] = -twice * mine;
+    // Where the term of the true class is the larger part of the sum, the rest of it would be rounding.
+    if (packed == 0.0) return sum_of(squares) + mine * mine;
+    double total = mine * mine;
+    for (int k = 0; k < (P > 0 ? P : width); ++k) {
+      const double h = k == y ? 0.0 : D[k] / twice;
+      total += h * h;
+    }
+    return total;
+  } else {
+    Simd top = SPARSVM_LOAD(T);
+    for (int k = 1; k < vectors; ++k) keep_larger(top, SPARSVM_LOAD(T + 4 * k));
+    const double largest = largest_of(top);
+    for (int k = 0; k < vectors; ++k) {
+      Simd e = SPARSVM_LOAD(T + 4 * k) - largest;
+      exponentiate(e);
+      SPARSVM_STORE(D + 4 * k, e);
+    }
+    const double mine = D[y];
+    D[y] = 0.0;
+    Simd others = {};
+    for (int k = 0; k < vectors; ++k) others += SPARSVM_LOAD(D + 4 * k);
+    const double sum = sum_of(others), scale = mass / (mine + sum);
+    for (int k = 0; k < vectors; ++k) {
+      const Simd q = SPARSVM_LOAD(D + 4 * k) * scale;
+      SPARSVM_STORE(D + 4 * k, q);
+    }
+    D[y] = -scale * sum;
+    return largest == own ? std::log1p(sum) : std::log(mine + sum) + (largest - own);
+  }
+}
+
 // One output: the loss of z = margin - t s with t = +1 for class 1 and -1 for class 0.
 template <LossKind loss>
 SPARSVM_INLINE double slope(double s, int y, double mass, double margin) {
@@ -167,6 +227,20 @@ inline double value_of_one(LossKind loss, double s, int y, double margin) {
   const double z = y == 1 ? margin - s : margin + s;
   if (loss != LossKind::logistic) return z > 0.0 ? z * z : 0.0;
   return z > 0.0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
+}
+
+// Slope and loss of one output.
+inline double slope_and_value_of_one(LossKind loss, double s, int y, double mass, double margin,
+                                     double* D) {
+  const double t = y == 1 ? 1.0 : -1.0, z = margin - t * s;
+  if (loss != LossKind::logistic) {
+    const double h = z > 0.0 ? z : 0.0;
+    *D = -2.0 * t * mass * h;
+    return h * h;
+  }
+  const double e = std::exp(-std::abs(z));
+  *D = -t * mass * (z > 0.0 ? 1.0 : e) / (1.0 + e);
+  return std::max(z, 0.0) + std::log1p(e);
 }
 
 }  // namespace row_loss

@@ -287,48 +287,45 @@ SPARSVM_MOVE(move_one_vs_rest, one_vs_rest)
 #undef SPARSVM_CALL
 #undef SPARSVM_MOVE
 
-// D of the rows [from, to) from T.
-SPARSVM_DISPATCH static void all_slopes(const RowData& data, int64_t n, double* T, double* D) {
-  const int width = data.width;
-  for (int64_t i = 0; i < n; ++i) {
-    double *t = T + i * width, *d = D + i * width;
-    const int y = data.y[i];
-    const double p = data.mass[i];
-    if (width == 1) {
-      *d = data.loss == LossKind::logistic
-               ? row_loss::slope<LossKind::logistic>(*t, y, p, data.margin[i])
-               : row_loss::slope<LossKind::squared_hinge>(*t, y, p, data.margin[i]);
-    } else if (data.loss == LossKind::logistic) {
-      row_loss::slopes<LossKind::logistic, 0>(t, d, width, y, p);
-    } else if (data.loss == LossKind::squared_hinge) {
-      row_loss::slopes<LossKind::squared_hinge, 0>(t, d, width, y, p);
-    } else {
-      row_loss::slopes<LossKind::ovr_squared_hinge, 0>(t, d, width, y, p);
-    }
-  }
-}
-
-// The mean loss at T + t U; U may be null, `work` holds one row.
-SPARSVM_DISPATCH static double mean_loss(const RowData& data, int64_t n, const double* T,
-                                         const double* U, double t, double* work) {
-  const int width = data.width;
+// D and the losses L of all rows at T + t U, or at T where U is null; returns the mean loss.
+template <LossKind loss, int P>
+SPARSVM_INLINE double evaluate_rows(const RowData& data, int64_t n, const double* T,
+                                    const double* U, double t, double* D, double* L) {
+  const int width = P > 0 ? P : data.width;
   double total = 0.0;
   for (int64_t i = 0; i < n; ++i) {
-    const double *a = T + i * width, *u = U ? U + i * width : nullptr;
-    const int y = data.y[i];
-    double loss = 0.0;
-    if (width == 1) {
-      loss = row_loss::value_of_one(data.loss, u ? *a + t * *u : *a, y, data.margin[i]);
-    } else if (data.loss == LossKind::logistic) {
-      loss = row_loss::value<LossKind::logistic>(a, u, t, width, y, work);
-    } else if (data.loss == LossKind::squared_hinge) {
-      loss = row_loss::value<LossKind::squared_hinge>(a, u, t, width, y, work);
+    const double* row = T + i * width;
+    double* d = D + i * width;
+    if constexpr (P == 1) {
+      L[i] = row_loss::slope_and_value_of_one(data.loss, U ? *row + t * U[i] : *row, data.y[i],
+                                              data.mass[i], data.margin[i], d);
     } else {
-      loss = row_loss::value<LossKind::ovr_squared_hinge>(a, u, t, width, y, work);
+      if (U) {
+        for (int k = 0; k < width; k += 4) {
+          const Simd moved = SPARSVM_LOAD(row + k) + t * SPARSVM_LOAD(U + i * width + k);
+          SPARSVM_STORE(d + k, moved);
+        }
+        row = d;
+      }
+      L[i] = row_loss::slopes_and_value<loss, P>(row, d, width, data.y[i], data.mass[i]);
     }
-    total += data.mass[i] * loss;
+    total += data.mass[i] * L[i];
   }
   return total;
+}
+
+SPARSVM_DISPATCH static double evaluate_rows(const RowData& data, int64_t n, const double* T,
+                                             const double* U, double t, double* D, double* L) {
+#define SPARSVM_CALL(P)                                                                           \
+  switch (data.loss) {                                                                            \
+    case LossKind::logistic: return evaluate_rows<LossKind::logistic, P>(data, n, T, U, t, D, L); \
+    case LossKind::squared_hinge:                                                                 \
+      return evaluate_rows<LossKind::squared_hinge, P>(data, n, T, U, t, D, L);                   \
+    default: return evaluate_rows<LossKind::ovr_squared_hinge, P>(data, n, T, U, t, D, L);        \
+  }
+  SPARSVM_WIDTHS(data.width, SPARSVM_CALL)
+#undef SPARSVM_CALL
+  return 0.0;
 }
 
 // ---------------------------------------------------------------- the state
@@ -339,11 +336,12 @@ class SmoothRows {
       : n(samples), K(static_cast<int>(loss.classes)), outputs(static_cast<int>(loss.outputs())),
         width(row_loss::padded(outputs)), stride(outputs == 1 ? 1 : (outputs + 7) / 8 * 8),
         loss_(loss.kind), y_(loss.y), mass_(loss.mass), cost_(loss.cost),
-        margin_scale_(loss.margin_scale), row_(static_cast<std::size_t>(width)) {
+        margin_scale_(loss.margin_scale), L_(static_cast<std::size_t>(n)), tried_L_(L_.size()) {
     const auto cells = static_cast<std::size_t>(n) * static_cast<std::size_t>(width);
     T.resize(cells);
     D.assign(cells, 0.0);
     U.resize(cells);
+    tried_D_.resize(cells);
     C.assign(static_cast<std::size_t>(n) * static_cast<std::size_t>(stride), 0.0F);
     if (loss_ == LossKind::logistic && outputs > 1) Q.assign(C.size(), 0.0F);
     if (outputs == 1) {
@@ -378,8 +376,8 @@ class SmoothRows {
 
   // To be called whenever T was changed from outside.
   void refresh_slopes() {
-    all_slopes(data_, n, T.data(), D.data());
-    known_ = tried_ = std::nan("");
+    known_ = evaluate_rows(data_, n, T.data(), nullptr, 0.0, D.data(), L_.data());
+    tried_ = std::nan("");
   }
 
   void move(const ColumnView& column, const double* step, double* gradient) {
@@ -396,19 +394,21 @@ class SmoothRows {
   // The mean loss at T + t U, or at T.
   double value(double t) {
     tried_at_ = t;
-    return tried_ = mean_loss(data_, n, T.data(), U.data(), t, row_.data());
+    return tried_ =
+               evaluate_rows(data_, n, T.data(), U.data(), t, tried_D_.data(), tried_L_.data());
   }
   double value() {
-    if (std::isnan(known_)) known_ = mean_loss(data_, n, T.data(), nullptr, 0.0, row_.data());
+    if (std::isnan(known_)) refresh_slopes();
     return known_;
   }
 
   void take_step(double t) {
-    const double value = t == tried_at_ ? tried_ : std::nan("");
+    if (std::isnan(tried_) || t != tried_at_) value(t);
     // The padding of U is zero, so that of T stays.
     for (std::size_t e = 0; e < T.size(); ++e) T[e] += t * U[e];
-    refresh_slopes();
-    known_ = value;
+    D.swap(tried_D_), L_.swap(tried_L_);
+    known_ = tried_;
+    tried_ = std::nan("");
   }
 
   void refresh_curvature() {
@@ -437,18 +437,34 @@ class SmoothRows {
     for_each_dual([&](int64_t i, int, double size) { square += size * size / (4.0 * mass_[i]); });
     return square;
   }
-  double dual_entropy(double c) const {
+  // The logarithms of the probabilities q are what the losses were computed from: with L the loss of a sample,
+  // -log q_y = L and -log q_k = L + T_y - T_k.
+  double dual_entropy(double c) {
+    if (!(c > 0.0)) return 0.0;
+    value();
+    const double lowered = std::log(c);
     double total = 0.0;
     for (int64_t i = 0; i < n; ++i) {
-      const double* d = D.data() + i * width;
+      const double *d = D.data() + i * width, *t = T.data() + i * width, loss = L_[at(i)];
       double off = 0.0, sum = 0.0;
-      for (int k = 0; k < outputs; ++k) {
-        if (outputs > 1 && k == y_[i]) continue;
-        const double q = c * std::abs(d[k]) / mass_[i];
-        off += q;
-        if (q > 0.0) sum -= q * std::log(q);
+      if (outputs == 1) {
+        off = std::abs(*d) / mass_[i];
+        sum = off * (loss - (margin_[at(i)] - (y_[i] == 1 ? *t : -*t)));
+      } else {
+        const double own = loss + t[y_[i]];
+        for (int k = 0; k < outputs; ++k) {
+          if (k == y_[i] || !(d[k] > 0.0)) continue;
+          off += d[k];
+          sum += d[k] * (own - t[k]);
+        }
+        off /= mass_[i], sum /= mass_[i];
       }
-      if (off < 1.0) sum -= (1.0 - off) * std::log1p(-off);
+      sum = c * (sum - off * lowered);
+      const double rest = 1.0 - c * off;
+      if (c == 1.0)
+        sum += rest * loss;
+      else if (rest > 0.0)
+        sum -= rest * std::log1p(-c * off);
       total += mass_[i] * sum;
     }
     return total;
@@ -480,7 +496,7 @@ class SmoothRows {
   const double* mass_;
   const double* cost_;
   const double* margin_scale_;
-  std::vector<double> margin_, row_;
+  std::vector<double> margin_, L_, tried_L_, tried_D_;  // losses, and slopes at the step tried last
   double known_ = std::nan(""), tried_ = std::nan(""), tried_at_ = 0.0;
   RowData data_{};
 };

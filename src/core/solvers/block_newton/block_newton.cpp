@@ -13,6 +13,7 @@
 #include "solvers/block_newton/free_newton.hpp"
 #include "solvers/block_newton/model_step.hpp"
 #include "solvers/block_newton/newton_step.hpp"
+#include "solvers/block_newton/path_secant.hpp"
 #include "solvers/block_newton/pricing.hpp"
 #include "solvers/block_newton/settings.hpp"
 
@@ -26,12 +27,13 @@ class BlockNewton {
   BlockNewton(const SmoothProblem& problem, const SmoothPoint& point, Monitor& monitor)
       : t_(problem), rows_(problem.loss, problem.n()), penalty_(problem.penalty, rows_.width),
         monitor_(monitor), d_(problem.d()), outputs_(rows_.outputs), width_(rows_.width),
-        point_(point), columns_(*problem.design),
+        point_(point), columns_(*problem.design), panels_(columns_, problem.n(), width_),
         newton_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
         free_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
         model_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
         descent_(point_, rows_, columns_, penalty_, problem.tilt, monitor),
-        prices_(problem, point_, penalty_, rows_, columns_, monitor) {
+        prices_(problem, point_, penalty_, rows_, columns_, monitor),
+        secant_(point_, rows_, columns_, penalty_) {
     std::vector<int32_t> features;
     for (int64_t u = penalty_.first_free(); u < penalty_.count(); ++u)
       features.push_back(penalty_.features(u)[0]);
@@ -71,6 +73,7 @@ class BlockNewton {
                           {},
                           {}};
     store(found);
+    if (converged) secant_.add(alpha, found);
     monitor_.record(iteration_, prices_.objective, std::max(prices_.gap, 0.0), prices_.nonzeros);
     return found;
   }
@@ -78,6 +81,7 @@ class BlockNewton {
   // Go on from the point, which was changed from outside.
   void resume() {
     last_alpha_ = std::nan("");
+    secant_.clear();
     refresh_scores();
   }
 
@@ -97,6 +101,7 @@ class BlockNewton {
   }
 
   void refresh_scores() {
+    since_refresh_ = 0;
     rows_.set_intercept(point_.b);
     std::vector<int32_t> used;
     for (int64_t j = 0; j < d_; ++j) {
@@ -105,12 +110,11 @@ class BlockNewton {
         used.push_back(static_cast<int32_t>(j));
     }
     columns_.require(used);
-    std::vector<double> step(at(width_), 0.0);
-    for (const int32_t j : used) {
-      monitor_.poll();
-      std::copy_n(point_.W + int64_t{j} * outputs_, outputs_, step.data());
-      add_column(columns_[j], width_, step.data(), rows_.T.data());
-    }
+    std::vector<double> weights(used.size() * at(width_), 0.0);
+    for (std::size_t f = 0; f < used.size(); ++f)
+      std::copy_n(point_.W + int64_t{used[f]} * outputs_, outputs_,
+                  weights.data() + f * at(width_));
+    panels_.add(used, weights.data(), rows_.T.data());
     rows_.refresh_slopes();
   }
 
@@ -145,14 +149,16 @@ class BlockNewton {
       if (!penalty_.selects() || penalty_.is_free(u) || !prices_.is_zero(u) ||
           prices_.norms[at(u)] > (first ? 1.0 : limit))
         working_.push_back(u);
+    require_columns();
+    secant_.extrapolate(working_, alpha);
     last_alpha_ = alpha;
     crowded_ = was_crowded_ = false;
     const int last = iteration_ + max_iter;
     for (double share = Settings::kPathShare; share > Settings::kLeastShare;) {
-      require_columns();
-      if (!solve_working_set(share * tol, last)) return false;
+      const double goal = share * tol;
+      if (!solve_working_set(goal, last)) return false;
       centre();
-      refresh_scores();
+      if (++since_refresh_ >= Settings::kRefreshEvery) refresh_scores();
       const bool balanced = free_.run(0.0);
       prices_.update(column_norms);
       if (prices_.gap <= tol * std::abs(prices_.objective)) return balanced;
@@ -164,6 +170,7 @@ class BlockNewton {
           working_.push_back(u);
       if (working_.size() == known) share *= 0.2;
       std::sort(working_.begin(), working_.end());
+      require_columns();
     }
     return false;
   }
@@ -172,7 +179,7 @@ class BlockNewton {
     double best = std::numeric_limits<double>::infinity(), lowest = best, gap = best;
     int idle = 0;
     for (;;) {
-      free_.run(1e-2 * tol * std::min(penalty_.alpha, prices_.objective));
+      free_.run(Settings::kImbalance * tol * prices_.objective / (1.0 + free_.size()));
       prices_.update(working_);
       if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
       const double part = std::min(prices_.gap / std::abs(prices_.objective), 1.0);
@@ -183,7 +190,12 @@ class BlockNewton {
       best = std::min(best, prices_.gap), lowest = std::min(lowest, prices_.objective);
       const bool slow = prices_.gap > Settings::kSlow * gap;
       gap = prices_.gap;
-      if (!improve_by_model(tol, slow)) improve(tol);
+      if (!improve_by_model(tol, slow)) {
+        candidates_.clear();
+        for (const int64_t u : working_)
+          if (model_.near(u, prices_.norms)) candidates_.push_back(u);
+        improve(candidates_, tol);
+      }
       ++iteration_;
     }
   }
@@ -239,9 +251,9 @@ class BlockNewton {
     require_columns();
   }
 
-  void collect_active() {
+  void collect_active(const std::vector<int64_t>& groups) {
     active_.clear();
-    for (const int64_t u : working_) {
+    for (const int64_t u : groups) {
       if (penalty_.is_free(u) || !penalty_.selects() || !prices_.is_zero(u)) active_.push_back(u);
     }
   }
@@ -276,7 +288,7 @@ class BlockNewton {
         return;
       }
       choose_working_set();
-      improve(tol);
+      improve(working_, tol);
       // A larger alpha is there for the support, and the gap lags behind that.
       if (!final && !insist_ && prices_.objective - last_ < Settings::kRoughly * last_) return;
       ++iteration_;
@@ -293,8 +305,8 @@ class BlockNewton {
     return outcome.moved;
   }
 
-  void improve(double tol) {
-    descent_.set_groups(working_);
+  void improve(const std::vector<int64_t>& groups, double tol) {
+    descent_.set_groups(groups);
     const double enough = 0.3 * tol * penalty_.alpha;
     double first = 0.0;
     const double start = last_ = prices_.objective;
@@ -304,13 +316,13 @@ class BlockNewton {
       forwards_ = !forwards_;
       if (round == 0) first = violation;
       if (violation <= std::max(Settings::kInner * first, enough) && round > 0) break;
-      const double descended = prices_.objective_of(working_), gain = last_ - descended;
+      const double descended = prices_.objective_of(groups), gain = last_ - descended;
       last_ = descended;
       double stepped = 0.0;
       // A Newton step takes the time of two to four epochs. It waits until the working set holds all
       // violators, and for an epoch more then: sparse data came to 1e-3 in two thirds of the time.
       if (!crowded_ && round >= (was_crowded_ ? 1 : 0)) {
-        collect_active();
+        collect_active(groups);
         const auto outcome =
             newton_.run(active_, {forcing_, std::max(cg_limit_, cheap_products())});
         if (std::isfinite(outcome.after)) stepped = outcome.before - outcome.after;
@@ -358,15 +370,17 @@ class BlockNewton {
   int outputs_, width_;
   SmoothPoint point_;
   ColumnSource columns_;
+  ColumnPanels panels_;
   NewtonStep newton_;
   FreeNewton free_;
   ModelStep model_;
   BlockDescent descent_;
   GroupPrices prices_;
-  std::vector<int64_t> working_, active_;
+  PathSecant secant_;
+  std::vector<int64_t> working_, candidates_, active_;
   double bound_ = 0.0, forcing_ = Settings::kForcing[0], last_ = 0.0;
   double last_alpha_ = std::nan("");  // of a path
-  int iteration_ = 0, cg_limit_ = Settings::kFirstLimit, whole_ = 0;
+  int iteration_ = 0, since_refresh_ = 0, cg_limit_ = Settings::kFirstLimit, whole_ = 0;
   // Whether violators were left out of the working set, and of the one before.
   bool crowded_ = false, was_crowded_ = false;
   bool forwards_ = true, stalled_ = false, recording_ = false, insist_ = false;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -46,14 +47,33 @@ class FreeNewton {
 
   bool nothing() const { return weights_.empty(); }
 
-  // Until no entry of the gradient is above `accuracy` or rounding; whether that was reached.
+  // The sum of the absolute values.
+  double size() const {
+    double total = 0.0;
+    for (const WeightIndex& w : weights_)
+      total += std::abs(w.feature == WeightIndex::kIntercept
+                            ? point_.b[w.output]
+                            : point_.W[int64_t{w.feature} * outputs_ + w.output]);
+    return total;
+  }
+
+  // Until no entry of the gradient is above `accuracy` or rounding; whether that was reached. The Hessian is that of
+  // the first step as long as this reduces the gradient well.
   bool run(double accuracy) {
     if (nothing()) return true;
+    double last = std::numeric_limits<double>::infinity();
+    factor_.clear();
     for (int pass = 0; pass < kPasses; ++pass) {
       gradient();
       if (small(accuracy, kAim)) return true;
-      hessian_.restart();
-      hessian_.require(weights_, place_);
+      const double left = largest();
+      const bool slow = left > kSlow * last;
+      last = left;
+      const bool fresh = factor_.empty() || slow;
+      if (fresh) factorise();
+      if (step()) continue;
+      if (fresh) break;
+      factorise();
       if (!step()) break;
     }
     gradient();
@@ -67,6 +87,8 @@ class FreeNewton {
   static constexpr double kAim = 4 * 0x1p-52, kBalanced = 60 * 0x1p-52;
   // Below this share of the loss a step needs no line search.
   static constexpr double kTiny = 1e-9;
+  // A step with an old Hessian that leaves more than this share of the gradient asks for a new one.
+  static constexpr double kSlow = 0.05;
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -105,28 +127,42 @@ class FreeNewton {
     return true;
   }
 
-  bool step() {
+  double largest() const {
+    double found = 0.0;
+    for (const double s : slope_) found = std::max(found, std::abs(s));
+    return found;
+  }
+
+  // Factorise the Hessian of the present point; without success there is none.
+  void factorise() {
+    hessian_.restart();
+    hessian_.require(weights_, place_);
     const std::size_t m = weights_.size();
-    std::vector<double> scale(m), factor(m * m), s(m);
+    scale_.resize(m), factor_.resize(m * m);
     for (std::size_t a = 0; a < m; ++a) {
       const double d = hessian_.entry(place_[a], place_[a]);
-      scale[a] = d > 0.0 ? 1.0 / std::sqrt(d) : 0.0;
+      scale_[a] = d > 0.0 ? 1.0 / std::sqrt(d) : 0.0;
     }
-    bool done = false;
-    for (double ridge = 1e-14; ridge < 1.0 && !done; ridge *= 100.0) {
+    for (double ridge = 1e-14; ridge < 1.0; ridge *= 100.0) {
       for (std::size_t c = 0; c < m; ++c) {
         for (std::size_t r = 0; r < m; ++r)
-          factor[c * m + r] = scale[r] * scale[c] * hessian_.entry(place_[r], place_[c]);
-        factor[c * (m + 1)] = 1.0 + ridge;
+          factor_[c * m + r] = scale_[r] * scale_[c] * hessian_.entry(place_[r], place_[c]);
+        factor_[c * (m + 1)] = 1.0 + ridge;
       }
-      done = potrf('L', static_cast<int>(m), factor.data(), static_cast<int>(m)) == 0;
+      if (potrf('L', static_cast<int>(m), factor_.data(), static_cast<int>(m)) == 0) return;
     }
-    if (!done) return false;
-    for (std::size_t a = 0; a < m; ++a) s[a] = -scale[a] * slope_[a];
-    potrs('L', static_cast<int>(m), 1, factor.data(), static_cast<int>(m), s.data(),
+    factor_.clear();
+  }
+
+  bool step() {
+    const std::size_t m = weights_.size();
+    if (factor_.empty()) return false;
+    std::vector<double> s(m);
+    for (std::size_t a = 0; a < m; ++a) s[a] = -scale_[a] * slope_[a];
+    potrs('L', static_cast<int>(m), 1, factor_.data(), static_cast<int>(m), s.data(),
           static_cast<int>(m));
     double slope = 0.0;
-    for (std::size_t a = 0; a < m; ++a) s[a] *= scale[a];
+    for (std::size_t a = 0; a < m; ++a) s[a] *= scale_[a];
     centre_steps(rows_, s);
     for (std::size_t a = 0; a < m; ++a) slope += slope_[a] * s[a];
     if (!(slope < 0.0)) return false;
@@ -176,7 +212,7 @@ class FreeNewton {
   std::vector<int32_t> features_;
   std::vector<WeightIndex> weights_;
   std::vector<int> place_;
-  std::vector<double> slope_, size_, row_;
+  std::vector<double> slope_, size_, row_, scale_, factor_;
 };
 
 }  // namespace sparsvm

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "design/column_reader.hpp"
+#include "linalg/blas.hpp"
 #include "loss/smooth_rows.hpp"
 #include "support/simd.hpp"
 
@@ -175,5 +176,52 @@ SPARSVM_DISPATCH static void hessian_product(const HessianRows& rows, const Acti
                                                                         u);
   }
 }
+
+// V_i <- H_i V_i for all samples i < n.
+SPARSVM_DISPATCH static void apply_hessians(const HessianRows& rows, int64_t n, float* V) {
+  for (int64_t i = 0; i < n; ++i) {
+    float* v = V + i * rows.stride;
+    if (rows.loss == LossKind::squared_hinge)
+      row_kernels::apply<LossKind::squared_hinge, 0>(rows, i, v);
+    else if (rows.loss == LossKind::logistic)
+      row_kernels::apply<LossKind::logistic, 0>(rows, i, v);
+    else
+      row_kernels::apply<LossKind::ovr_squared_hinge, 0>(rows, i, v);
+  }
+}
+
+// The same product by BLAS, for columns that are not thin: on 1440 x 100 in 20 classes it takes a fifth of the
+// time.
+class DenseActive {
+ public:
+  void build(const ColumnSource& columns, const std::vector<int32_t>& active, bool intercept,
+             int64_t n) {
+    n_ = static_cast<int>(n), m_ = static_cast<int>(active.size()) + (intercept ? 1 : 0);
+    X_.assign(static_cast<std::size_t>(n) * static_cast<std::size_t>(m_), 0.0F);
+    for (std::size_t a = 0; a < active.size(); ++a) {
+      const ColumnView c = columns[active[a]];
+      float* to = X_.data() + a * static_cast<std::size_t>(n);
+      for (int64_t e = 0; e < c.count; ++e)
+        to[c.rows[e]] = c.single ? static_cast<const float*>(c.values)[e]
+                                 : static_cast<float>(static_cast<const double*>(c.values)[e]);
+    }
+    if (intercept) std::fill(X_.end() - n, X_.end(), 1.0F);
+  }
+  void clear() { X_.clear(); }
+  bool empty() const { return X_.empty(); }
+
+  void product(const HessianRows& rows, const float* d, float* out) {
+    V_.resize(static_cast<std::size_t>(n_) * static_cast<std::size_t>(rows.stride));
+    gemm('N', 'T', rows.stride, n_, m_, 1.0F, d, rows.stride, X_.data(), n_, 0.0F, V_.data(),
+         rows.stride);
+    apply_hessians(rows, n_, V_.data());
+    gemm('N', 'N', rows.stride, m_, n_, 1.0F, V_.data(), rows.stride, X_.data(), n_, 0.0F, out,
+         rows.stride);
+  }
+
+ private:
+  int n_ = 0, m_ = 0;
+  std::vector<float> X_, V_;
+};
 
 }  // namespace sparsvm

@@ -50,12 +50,9 @@ class LossHessian {
     const std::size_t n = at(rows_.n), outputs = at(rows_.outputs);
     position_.assign(n, -1);
     samples_.clear();
-    curvature_.resize(n * outputs);
-    std::vector<double> c(outputs), q(outputs);
+    curvature_.resize(n * outputs), shares_.resize(n * outputs);
     for (std::size_t i = 0; i < n; ++i) {
-      const double total = curvature_of(i, c.data(), q.data());
-      for (std::size_t k = 0; k < outputs; ++k) curvature_[i * outputs + k] = c[k];
-      if (!(total > 0.0)) continue;
+      if (!(curvature_of(i, &curvature_[i * outputs], &shares_[i * outputs]) > 0.0)) continue;
       position_[i] = static_cast<int32_t>(samples_.size());
       samples_.push_back(static_cast<int32_t>(i));
     }
@@ -65,7 +62,7 @@ class LossHessian {
     if (differences()) own_.assign(active * outputs, 0.0);
     for (std::size_t a = 0; a < active; ++a) {
       const std::size_t i = at(samples_[a]);
-      curvature_of(i, c.data(), q.data());
+      const double *c = &curvature_[i * outputs], *q = &shares_[i * outputs];
       const double root = std::sqrt(rows_.data().mass[i]);
       const auto y = static_cast<std::size_t>(rows_.data().y[i]);
       for (std::size_t k = 0; k < outputs; ++k) {
@@ -100,13 +97,6 @@ class LossHessian {
     return total > 0.0 ? moved / total : 1.0;
   }
 
-  // Weights of the list that are not there yet.
-  int missing(const std::vector<WeightIndex>& list) const {
-    int count = 0;
-    for (const WeightIndex& w : list) count += !place_.count(key(w));
-    return count;
-  }
-
   // Make sure that all of the list are there; `place` tells where.
   void require(const std::vector<WeightIndex>& list, std::vector<int>& place) {
     const int before = size();
@@ -117,14 +107,13 @@ class LossHessian {
       if (fresh) add(list[e]);
     }
     reserve(size());
-    for (int from = before; from < size(); from += kPanel)
-      form(from, std::min(kPanel, size() - from));
+    if (size() > before) form(before);
   }
 
  private:
-  // Weights whose rows are formed at once, and samples multiplied at once.
-  static constexpr int kPanel = 192;
+  // Samples multiplied at once, and the side of a square that fits the fastest cache.
   static constexpr int64_t kBatch = 512;
+  static constexpr int kTile = 32;
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -160,67 +149,95 @@ class LossHessian {
     capacity_ = wider;
   }
 
-  // The rows and columns of `count` weights from `first` on, against all before them.
-  void form(int first, int count) {
-    const int total = first + count, active = static_cast<int>(samples_.size());
+  // The rows and columns of the weights from `first` on.
+  void form(int first) {
+    const int total = size(), active = static_cast<int>(samples_.size());
     for (int c = first; c < total; ++c)
       std::fill_n(matrix_.data() + at(c) * at(capacity_), total, 0.0);
     std::vector<std::vector<double>> same(members_.size());
-    std::vector<int> before(members_.size()), upto(members_.size());
+    std::vector<int> before(members_.size());
     for (std::size_t k = 0; k < members_.size(); ++k) {
       const auto& list = members_[k];
       before[k] =
           static_cast<int>(std::lower_bound(list.begin(), list.end(), first) - list.begin());
-      upto[k] = static_cast<int>(std::lower_bound(list.begin(), list.end(), total) - list.begin());
-      same[k].assign(at(upto[k]) * at(upto[k] - before[k]), 0.0);
+      same[k].assign(list.size() * (list.size() - at(before[k])), 0.0);
     }
     for (int from = 0; from < active; from += static_cast<int>(kBatch)) {
       monitor_.poll();
       const int rows = std::min(static_cast<int>(kBatch), active - from);
       load(from, rows);
-      if (coupled()) {
-        scale(link_, from, rows, total, left_);
-        double* block = matrix_.data() + at(first) * at(capacity_);
-        if (differences()) {
-          scale(own_, from, rows, total, right_);
-          gemm('T', 'N', total, count, rows, -1.0, left_.data(), rows,
-               right_.data() + at(first) * at(rows), rows, 1.0, block, capacity_);
-          gemm('T', 'N', total, count, rows, -1.0, right_.data(), rows,
-               left_.data() + at(first) * at(rows), rows, 1.0, block, capacity_);
-        } else {
-          gemm('T', 'N', total, count, rows, -1.0, left_.data(), rows,
-               left_.data() + at(first) * at(rows), rows, 1.0, block, capacity_);
-        }
-      }
-      for (std::size_t k = 0; k < members_.size(); ++k)
-        add_same(k, before[k], upto[k], from, rows, same[k]);
+      if (coupled()) add_coupling(first, from, rows);
+      for (std::size_t k = 0; k < members_.size(); ++k) add_same(k, before[k], from, rows, same[k]);
     }
     for (std::size_t k = 0; k < members_.size(); ++k) {
-      for (int b = before[k]; b < upto[k]; ++b)
-        for (int a = 0; a < upto[k]; ++a)
-          matrix_[at(members_[k][at(b)]) * at(capacity_) + at(members_[k][at(a)])] =
-              same[k][at(b - before[k]) * at(upto[k]) + at(a)];
+      const std::size_t upto = members_[k].size();
+      for (std::size_t b = at(before[k]); b < upto; ++b)
+        for (std::size_t a = 0; a <= b; ++a)
+          matrix_[at(members_[k][b]) * at(capacity_) + at(members_[k][a])] =
+              same[k][(b - at(before[k])) * upto + a];
     }
-    for (int c = first; c < total; ++c)
-      for (int a = 0; a < c; ++a)
-        matrix_[at(a) * at(capacity_) + at(c)] = matrix_[at(c) * at(capacity_) + at(a)];
+    mirror(first);
+  }
+
+  // Copy the upper triangle of the columns from `first` on to the lower one.
+  void mirror(int first) {
+    const int total = size();
+    for (int c = first; c < total; c += kTile)
+      for (int a = 0; a < total; a += kTile)
+        for (int column = c; column < std::min(c + kTile, total); ++column)
+          for (int row = a; row < std::min(a + kTile, column); ++row)
+            matrix_[at(row) * at(capacity_) + at(column)] =
+                matrix_[at(column) * at(capacity_) + at(row)];
+  }
+
+  // Weights of two outputs; what is added to two of one output is replaced later.
+  void add_coupling(int first, int from, int rows) {
+    const int total = size(), count = total - first;
+    double* block = matrix_.data() + at(first) * at(capacity_);
+    scale(link_, from, rows, total, left_);
+    if (differences()) {
+      scale(own_, from, rows, total, right_);
+      for (const auto* pair : {&left_, &right_}) {
+        const auto* other = pair == &left_ ? &right_ : &left_;
+        gemm('T', 'N', total, count, rows, -1.0, pair->data(), rows,
+             other->data() + at(first) * at(rows), rows, 1.0, block, capacity_);
+      }
+    } else {
+      upper_product(-1.0, left_.data(), left_.data() + at(first) * at(rows), first, total, rows,
+                    block, capacity_);
+    }
   }
 
   // Two weights of output k.
-  void add_same(std::size_t k, int before, int upto, int from, int rows, std::vector<double>& sum) {
+  void add_same(std::size_t k, int before, int from, int rows, std::vector<double>& sum) {
+    const auto& list = members_[k];
+    const int upto = static_cast<int>(list.size());
     if (upto == before) return;
-    const std::size_t active = samples_.size();
+    const double* c = diagonal_.data() + k * samples_.size() + at(from);
     left_.resize(std::max(left_.size(), at(upto) * at(rows)));
     right_.resize(std::max(right_.size(), at(upto - before) * at(rows)));
-    for (int a = 0; a < upto; ++a)
-      std::copy_n(tiles_.data() + at(tile_[at(members_[k][at(a)])]) * at(rows), rows,
-                  left_.data() + at(a) * at(rows));
+    if (before == 0) {
+      root_.resize(at(rows));
+      for (int i = 0; i < rows; ++i) root_[at(i)] = std::sqrt(c[i]);
+      c = root_.data();
+    }
     for (int b = before; b < upto; ++b)
-      multiply_into(tiles_.data() + at(tile_[at(members_[k][at(b)])]) * at(rows),
-                    diagonal_.data() + k * active + at(from), rows,
+      multiply_into(tiles_.data() + at(tile_[at(list[at(b)])]) * at(rows), c, rows,
                     right_.data() + at(b - before) * at(rows));
-    gemm('T', 'N', upto, upto - before, rows, 1.0, left_.data(), rows, right_.data(), rows, 1.0,
-         sum.data(), upto);
+    for (int a = 0; a < upto && before > 0; ++a)
+      std::copy_n(tiles_.data() + at(tile_[at(list[at(a)])]) * at(rows), rows,
+                  left_.data() + at(a) * at(rows));
+    upper_product(1.0, left_.data(), right_.data(), before, upto, rows, sum.data(), upto);
+  }
+
+  // Add a multiple of left' right to the columns from `first` on of a symmetric matrix; the triangle below
+  // the diagonal is not needed. Where `first` is 0 it is right' right.
+  static void upper_product(double multiple, const double* left, const double* right, int first,
+                            int total, int rows, double* out, int ld) {
+    if (first == 0)
+      syrk('U', 'T', total, rows, multiple, right, rows, 1.0, out, ld);
+    else
+      gemm('T', 'N', total, total - first, rows, multiple, left, rows, right, rows, 1.0, out, ld);
   }
 
   // The columns of the features in use, on some samples with curvature.
@@ -265,7 +282,7 @@ class LossHessian {
   std::vector<int32_t> samples_, position_;  // samples with curvature, and where each is among them
   // Per output and sample with curvature: c, and the factors of the coupling.
   std::vector<double> diagonal_, link_, own_;
-  std::vector<double> curvature_;  // of all samples
+  std::vector<double> curvature_, shares_;  // of all samples
   std::unordered_map<int64_t, int> place_;
   std::unordered_map<int32_t, int> tile_of_;
   std::vector<WeightIndex> weights_;
@@ -273,7 +290,7 @@ class LossHessian {
   std::vector<int> tile_;                  // of each weight's feature
   std::vector<std::vector<int>> members_;  // weights of each output
   int capacity_ = 0;
-  std::vector<double> matrix_, tiles_, left_, right_;
+  std::vector<double> matrix_, tiles_, left_, right_, root_;
 };
 
 }  // namespace sparsvm

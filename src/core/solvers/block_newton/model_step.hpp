@@ -15,6 +15,7 @@
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"
+#include "solvers/block_newton/column_panels.hpp"
 #include "solvers/block_newton/free_newton.hpp"
 #include "solvers/block_newton/loss_hessian.hpp"
 #include "solvers/block_newton/penalised_quadratic.hpp"
@@ -28,7 +29,8 @@ class ModelStep {
             const double* linear, bool intercept, Monitor& monitor)
       : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
         intercept_(intercept), width_(rows.width), outputs_(rows.outputs),
-        hessian_(rows, columns, monitor), quadratic_(penalty, rows.width, monitor) {}
+        panels_(columns, rows.n, rows.width), hessian_(rows, columns, monitor),
+        quadratic_(penalty, rows.width, monitor) {}
 
   struct Outcome {
     bool moved = false;      // the objective fell
@@ -39,14 +41,23 @@ class ModelStep {
   // Whether the model on the listed groups is of an affordable size. `norms` are the dual norms of all groups
   // at the present point.
   bool fits(const std::vector<int64_t>& groups, const std::vector<double>& norms) const {
-    double count = 0.0;
+    double count = 0.0, features = 0.0;
     for (const int64_t u : groups) {
-      if (!penalty_.is_free(u) && !near(u, norms)) continue;
+      if (!near(u, norms)) continue;
       const double cells = static_cast<double>(penalty_.size(u)) * outputs_;
       count += penalty_.separable() && penalty_.selects() ? std::max(1.0, used(u)) : cells;
+      features += static_cast<double>(penalty_.size(u));
     }
     const double n = static_cast<double>(rows_.n), rank = n * outputs_;
-    return count <= std::min(kMost, std::max(kFew, rank)) && n * count * count <= kMostWork;
+    const double work = (n + count) * count * count;
+    if (count <= kFew) return n * count * count <= kMostWork;
+    if (count > std::min(kMost, rank) || work > kMostWork) return false;
+    return !penalty_.curved() || work <= kProducts * 4.0 * n * features * rows_.stride;
+  }
+
+  // Whether a group is in use, or would be soon.
+  bool near(int64_t u, const std::vector<double>& norms) const {
+    return !penalty_.selects() || penalty_.is_free(u) || norms[at(u)] > kNear || used(u) > 0.0;
   }
 
   // Step on those of the listed groups (in order: all that are not zero, and the free ones) that are not
@@ -84,13 +95,13 @@ class ModelStep {
   // Weights in a model: its matrix has 32 MB then. Attempts with more damping. The least damping, relative
   // to the squares of the columns, only keeps flat directions from infinity.
   static constexpr double kMost = 2000.0;
-  // Weights that always fit. Otherwise the matrix should not have more rows than rank: 59 x 6830 in 9 classes,
-  // l1/l2, took four times as long as with conjugate gradients from there on.
-  static constexpr double kFew = 300.0;
+  // Weights that always fit. Otherwise the matrix should not have more rows than rank, and where the penalty is
+  // curved, so that conjugate gradients are good at it, not cost more than this many products with the Hessian.
+  static constexpr double kFew = 300.0, kProducts = 400.0;
   // Operations to form it: a few seconds.
   static constexpr double kMostWork = 2e10;
   // Weights join the model a little before they violate.
-  static constexpr double kNear = 0.97;
+  static constexpr double kNear = 0.995;
   static constexpr int kAttempts = 3;
   static constexpr double kLeastDamping = 1e-12;
   static constexpr double kArmijo = 1e-4, kRounding = 4e-16;
@@ -106,8 +117,7 @@ class ModelStep {
       const std::size_t cells = at(penalty_.size(u) * width_);
       const auto own = slopes.begin() + static_cast<std::ptrdiff_t>(from);
       from += cells;
-      if (penalty_.is_free(u) || near(u, norms))
-        g_.insert(g_.end(), own, own + static_cast<std::ptrdiff_t>(cells));
+      if (near(u, norms)) g_.insert(g_.end(), own, own + static_cast<std::ptrdiff_t>(cells));
       if (penalty_.is_free(u) || !near(u, norms)) continue;
       penalised_.push_back(u);
       starts_.push_back(static_cast<int64_t>(features_.size()));
@@ -143,10 +153,6 @@ class ModelStep {
           static_cast<double>(std::count_if(w, w + outputs_, [](double x) { return x != 0.0; }));
     }
     return count;
-  }
-
-  bool near(int64_t u, const std::vector<double>& norms) const {
-    return !penalty_.selects() || norms[at(u)] > kNear || used(u) > 0.0;
   }
 
   // The weights of the model: of a penalty on single weights those that are not zero or would not stay.
@@ -296,11 +302,10 @@ class ModelStep {
     double slope = 0.0, linear = 0.0;
     for (std::size_t f = 0; f < features_.size(); ++f) {
       const double* s = step_.data() + f * at(width_);
-      if (std::all_of(s, s + width_, [](double x) { return x == 0.0; })) continue;
-      add_column(columns_[features_[f]], width_, s, rows_.U.data());
       for (int k = 0; k < outputs_ && linear_; ++k)
         linear += penalty_.alpha * linear_[int64_t{features_[f]} * outputs_ + k] * s[k];
     }
+    panels_.add(features_, step_.data(), rows_.U.data());
     if (intercept_) {
       const double* s = step_.data() + features_.size() * at(width_);
       for (int64_t i = 0; i < rows_.n; ++i)
@@ -346,6 +351,7 @@ class ModelStep {
   int width_, outputs_, m_ = 0;
   double damping_ = kLeastDamping, fraction_ = 1.0, free_violation_ = 0.0;
   std::size_t cells_ = 0;
+  ColumnPanels panels_;
   LossHessian hessian_;
   PenalisedQuadratic quadratic_;
   std::vector<int64_t> penalised_, starts_;

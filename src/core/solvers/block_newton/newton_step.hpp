@@ -11,6 +11,7 @@
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"
+#include "solvers/block_newton/column_panels.hpp"
 #include "solvers/block_newton/direct.hpp"
 #include "solvers/block_newton/hessian.hpp"
 #include "solvers/block_newton/preconditioner.hpp"
@@ -24,8 +25,8 @@ class NewtonStep {
              const double* linear, bool intercept, Monitor& monitor)
       : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
         intercept_(intercept), monitor_(monitor), width_(rows.width), outputs_(rows.outputs),
-        u_(static_cast<std::size_t>(rows.stride)), preconditioner_(rows, penalty, monitor),
-        direct_(rows, columns, penalty, monitor) {}
+        u_(static_cast<std::size_t>(rows.stride)), panels_(columns, rows.n, rows.width),
+        preconditioner_(rows, penalty, monitor), direct_(rows, columns, penalty, monitor) {}
 
   struct Options {
     double forcing = 0.3;
@@ -102,6 +103,7 @@ class NewtonStep {
     if (features_ != built_ || active_.starts.empty()) {
       built_ = features_;
       active_.build(columns_, features_, rows_.n);
+      dense_.clear();
     }
   }
 
@@ -117,15 +119,11 @@ class NewtonStep {
 
   void gradient() {
     const auto m = static_cast<int64_t>(features_.size());
-    for (int64_t f = 0; f < m; ++f) {
-      const int32_t j = features_[at(f)];
-      column_gradient(columns_[j], width_, rows_.D.data(), g_.data() + f * width_);
-      if (linear_) {
-        for (int k = 0; k < outputs_; ++k) {
-          g_[at(f * width_ + k)] -= penalty_.alpha * linear_[int64_t{j} * outputs_ + k];
-        }
-      }
-    }
+    panels_.gradients(features_.data(), features_.size(), rows_.D.data(), g_.data());
+    for (int64_t f = 0; f < m && linear_; ++f)
+      for (int k = 0; k < outputs_; ++k)
+        g_[at(f * width_ + k)] -=
+            penalty_.alpha * linear_[int64_t{features_[at(f)]} * outputs_ + k];
     if (!intercept_) return;
     double* own = g_.data() + m * width_;
     std::fill(own, own + width_, 0.0);
@@ -204,8 +202,13 @@ class NewtonStep {
                            rows_.Q.data(),
                            rows_.active.data(),
                            rows_.active.size()};
-    hessian_product(rows, active_, from_.data(), intercept_ ? size_ - 1 : -1, to_.data(),
-                    u_.data());
+    if (dense()) {
+      if (dense_.empty()) dense_.build(columns_, features_, intercept_, rows_.n);
+      dense_.product(rows, from_.data(), to_.data());
+    } else {
+      hessian_product(rows, active_, from_.data(), intercept_ ? size_ - 1 : -1, to_.data(),
+                      u_.data());
+    }
     for (int64_t f = 0; f < size_; ++f) {
       for (int k = 0; k < outputs_; ++k) {
         const std::size_t e = at(f * width_ + k);
@@ -213,6 +216,13 @@ class NewtonStep {
       }
     }
     if (penalty_.bends()) add_rings(p, out);
+  }
+
+  // Whether BLAS beats walking the entries of the samples with curvature.
+  bool dense() const {
+    return outputs_ > 1 && !columns_.thin() &&
+           Settings::kDenseSpeed * static_cast<double>(rows_.active.size()) >=
+               static_cast<double>(rows_.n);
   }
 
   static double inner(const std::vector<double>& a, const std::vector<double>& b) {
@@ -281,9 +291,7 @@ class NewtonStep {
   void scores_of(const std::vector<double>& step) {
     std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
     const auto m = static_cast<int64_t>(features_.size());
-    for (int64_t f = 0; f < m; ++f) {
-      add_column(columns_[features_[at(f)]], width_, step.data() + f * width_, rows_.U.data());
-    }
+    panels_.add(features_, step.data(), rows_.U.data());
     if (!intercept_) return;
     const double* own = step.data() + m * width_;
     for (int64_t i = 0; i < rows_.n; ++i) {
@@ -394,11 +402,13 @@ class NewtonStep {
   std::vector<int64_t> starts_;
   int64_t size_ = 0, products_ = 0;
   ActiveRows active_;
+  DenseActive dense_;
   std::vector<unsigned char> mark_;
   std::vector<double> w_, q_, g_, h_, straight_, ring_, step_, r_, z_, p_, hp_;
   // The line search comes when the vectors of the conjugate gradients are free.
   std::vector<double>&cut_ = z_, &moved_ = hp_;
   std::vector<float> from_, to_, u_;
+  ColumnPanels panels_;
   NewtonPreconditioner preconditioner_;
   DirectSystem direct_;
 };

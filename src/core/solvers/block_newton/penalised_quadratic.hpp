@@ -63,14 +63,13 @@ class PenalisedQuadratic {
     Outcome outcome;
     int since = 0, steps = 0;
     double before = 0.0;
-    const int wait = std::max(kLeastSweeps, m_ / kSweepsOfFactor);
     for (; outcome.sweeps < kMostSweeps;) {
       monitor_.poll();
       const double violation = sweep((outcome.sweeps & 1) == 0, outcome.change);
       outcome.last = violation;
       if (outcome.sweeps++ == 0) outcome.first = violation;
       if (violation <= std::max(share * outcome.first, enough)) break;
-      if (++since < wait) continue;
+      if (++since < sweeps_of_factor()) continue;
       since = 0;
       newton(outcome.change);
       if (++steps >= kMostNewton || outcome.change > (1.0 + kWorthIt) * before) break;
@@ -80,9 +79,10 @@ class PenalisedQuadratic {
   }
 
  private:
-  // Sweeps between two Newton steps: at least, and variables whose factorisation takes as long as one
-  // sweep over all. And sweeps at most: the outer iteration goes on from any point.
-  static constexpr int kLeastSweeps = 3, kSweepsOfFactor = 25, kMostSweeps = 300;
+  // Sweeps between two Newton steps at least, sweeps at most (the outer iteration goes on from any point),
+  // and how much faster than a sweep a factorisation is, for each operation.
+  static constexpr int kLeastSweeps = 3, kMostSweeps = 300;
+  static constexpr double kFactorSpeed = 40.0;
   // Newton steps at most, and the share of the model's fall that justifies going on.
   static constexpr int kMostNewton = 12;
   static constexpr double kWorthIt = 1e-3;
@@ -91,6 +91,14 @@ class PenalisedQuadratic {
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
   const double* column(int c) const { return H.data() + at(c) * at(m_); }
+
+  // The sweeps that take as long as a factorisation: with a weights that are not zero, 2 a m operations each
+  // against a^3 / 3.
+  int sweeps_of_factor() const {
+    const auto a = static_cast<double>(
+        std::count_if(w_->begin(), w_->end(), [](double x) { return x != 0.0; }));
+    return std::max(kLeastSweeps, static_cast<int>(a * a / (kFactorSpeed * m_)));
+  }
 
   void prepare() {
     if (penalty_.separable()) {

@@ -11,6 +11,7 @@
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "problem/smooth_problem.hpp"
+#include "solvers/block_newton/column_panels.hpp"
 #include "solvers/block_newton/newton_step.hpp"
 #include "support/monitor.hpp"
 
@@ -21,7 +22,8 @@ class GroupPrices {
   GroupPrices(const SmoothProblem& problem, const SmoothPoint& point, GroupPenalty& penalty,
               SmoothRows& rows, const ColumnSource& columns, Monitor& monitor)
       : t_(problem), point_(point), penalty_(penalty), rows_(rows), columns_(columns),
-        monitor_(monitor), d_(problem.d()), outputs_(rows.outputs), width_(rows.width) {
+        monitor_(monitor), d_(problem.d()), outputs_(rows.outputs), width_(rows.width),
+        panels_(columns, rows.n, rows.width) {
     norms.resize(static_cast<std::size_t>(penalty.count()));
   }
 
@@ -53,13 +55,15 @@ class GroupPrices {
     by_columns_ = true;
     listed_ = &groups;
     begin();
+    features_.clear();
+    for (const int64_t u : groups)
+      features_.insert(features_.end(), penalty_.features(u),
+                       penalty_.features(u) + penalty_.size(u));
+    slopes.resize(features_.size() * at(width_));
+    panels_.gradients(features_.data(), features_.size(), rows_.D.data(), slopes.data());
     int64_t rows = 0;
-    for (const int64_t u : groups) rows += penalty_.size(u);
-    slopes.resize(at(rows * width_));
-    rows = 0;
     for (const int64_t u : groups) {
-      double* own = slopes.data() + rows * width_;
-      gradient(u, own);
+      const double* own = slopes.data() + rows * width_;
       const int64_t cells = penalty_.size(u) * width_;
       std::copy_n(own, cells, g_.data());
       rows += penalty_.size(u);
@@ -219,6 +223,8 @@ class GroupPrices {
   Monitor& monitor_;
   int64_t d_;
   int outputs_, width_;
+  ColumnPanels panels_;
+  std::vector<int32_t> features_;
   static constexpr double kUnit = 0x1p-53;
   double conjugate_ = 0.0;
   std::vector<double> G_, Y_, g_, w_, error_;

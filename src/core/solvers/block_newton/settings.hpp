@@ -14,7 +14,10 @@ struct BlockNewtonSettings {
   // coefficients appear it begins, and the ratio between its alphas.
   static constexpr double kRoughly = 0.1, kFarBelow = 1000.0, kRatio = 10.0;
   // Paths: the share of the tolerance for the problem on the working set, and where to give up.
-  static constexpr double kPathShare = 0.5, kLeastShare = 1e-5;
+  static constexpr double kPathShare = 0.9, kLeastShare = 1e-5;
+  // The share of the tolerance that intercepts and unpenalised weights off their optimum may add to a gap
+  // that is no certificate yet.
+  static constexpr double kImbalance = 0.1;
   // The violation that is left of a model's first one.
   static constexpr double kModelShare = 0.01;
   // A step is slow if it leaves more than this share of the gap.
@@ -52,6 +55,8 @@ struct BlockNewtonSettings {
   // A product touches an entry of the data for each of the outputs, eight at a time; in that time a
   // matrix product does this many operations.
   static constexpr double kOperations = 10.0;
+  // How much faster BLAS is for each entry.
+  static constexpr double kDenseSpeed = 4.0;
   // Rows multiplied at once when a matrix is formed.
   static constexpr int64_t kBatch = 128;
 
