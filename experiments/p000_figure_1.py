@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from few_per_class import LOSSES, experiment, hinge_is_best, hinge_is_sparsest, path_rows
+from harness import values
 
 # isort: split
 
@@ -24,14 +25,22 @@ DRAWS = 25
 
 
 def protocol(rows):
-    draws = len({row["draw"] for row in rows})
+    spread = [
+        100 * min(values(rows, "error", per_class=3, loss="hinge", draw=d))
+        for d in sorted(set(values(rows, "draw", per_class=3)))
+    ]
     return (
-        f"Subsets of the training set with 3, 5 and 10 images per class, {draws} draws (the paper "
-        f"has {DRAWS}), tested on all 10000 test images. 81 × 14 × 14 scattering coefficients; the "
-        "groups of l1/linf are the 81 coefficients of one position in one class. Curves are means "
-        "over the draws. The paper shows curves without numbers; *published* are the errors that "
-        "the slides (002) print for the hinge. Its values of alpha are not given; ours reach from "
-        "the zero model of each loss down by two decades."
+        "Subsets of the training set with 3, 5 and 10 images per class, in as many draws as the "
+        f"table says (the paper has {DRAWS}), tested on all 10000 test images. 81 × 14 × 14 "
+        "scattering coefficients; the groups of l1/linf are the 81 coefficients of one position in "
+        "one class. Curves are means over the draws; *best* is the largest alpha within 0.1 points "
+        "of the least mean error. The paper shows curves without numbers; *published* are the "
+        "errors that the slides (002) print for the hinge. Its values of alpha are not given; ours "
+        "reach from the zero model of each loss down to where a point takes minutes.\n\nFew draws "
+        "say little about means: with 3 images per class the hinge errs on "
+        + ", ".join(f"{error:.1f}" for error in spread)
+        + " %, draw by draw. One-vs-all is the most accurate on these draws, and the errors "
+        "of square and logit still fall at the least alpha tried."
     )
 
 

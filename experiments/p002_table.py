@@ -61,7 +61,7 @@ def _best(rows, size, penalty):
     means = [np.mean(values(chosen, "error", alpha=alpha)) for alpha in alphas]
     alpha = alphas[int(np.argmin(means))]
     errors = np.array(values(chosen, "error", alpha=alpha))
-    deviation = errors.std(ddof=1) / np.sqrt(errors.size) if errors.size > 1 else 0.0
+    deviation = errors.std(ddof=1) / np.sqrt(errors.size) if errors.size > 1 else float("nan")
     zeros = np.mean(values(chosen, "zeros", alpha=alpha))
     return 100 * errors.mean(), 100 * deviation, 100 * (1.0 - zeros), alpha
 
@@ -69,20 +69,37 @@ def _best(rows, size, penalty):
 def tell(rows):
     table = []
     for size in distinct(rows, "per_class"):
-        line = [size]
+        draws = len(set(values(rows, "draw", per_class=size)))
+        line = [size, draws]
         for at, penalty in enumerate(PENALTIES):
             best = _best(rows, size, penalty)
-            shown = "" if best is None else f"{best[0]:.2f} ± {best[1]:.2f}"
+            shown = "" if best is None else f"{best[0]:.2f}"
+            shown += f" ± {best[1]:.2f}" if best is not None and draws > 1 else ""
             line += [shown, f"{PAPER[size][at]:.2f}"]
         sparse = _best(rows, size, "l1/linf")
         line.append("" if sparse is None else f"{sparse[2]:.1f}")
         table.append(line)
-    header = ("per class", "l2", "paper", "l1/linf", "paper", "non-zero weights of l1/linf in %")
+    header = (
+        "per class",
+        "draws",
+        "l2",
+        "paper",
+        "l1/linf",
+        "paper",
+        "non-zero weights of l1/linf in %",
+    )
     return (
         "Test errors in % of the multiclass hinge on all 10000 test images, mean over the draws at "
         "the alpha with the least mean error, with its standard error. Training images are drawn "
-        "anew for every draw; the paper's draws are not published.\n\n"
+        "anew for every draw; the paper's draws, their number and its choice of alpha are not "
+        "published.\n\n"
         + markdown_table(header, table)
+        + "\n\nThe order of the two is the paper's at every size that both were run on. From 15 "
+        "images per class on our errors are within a point of the published ones, above some and "
+        "below others. At 3, 5 and 10 they are two to six points higher for both penalties: at 3 "
+        "within the spread of the draws, at 5 and 10 more than that, so features, draws or alphas "
+        "of the paper differ there in a way it does not tell. At 100 images per class l1/linf was "
+        "not run, since a point takes minutes."
     )
 
 
@@ -96,7 +113,7 @@ def draw(rows):
         ax.errorbar(
             [size for size, _ in found],
             [best[0] for _, best in found],
-            yerr=[best[1] for _, best in found],
+            yerr=np.nan_to_num([best[1] for _, best in found]),
             color=COLOURS[at],
             marker="o",
             label=f"{penalty}, here",
@@ -119,15 +136,14 @@ def draw(rows):
 
 
 def _sparse_wins(rows):
-    won, told = 0, []
-    sizes = distinct(rows, "per_class")
-    for size in sizes:
+    won, told = [], []
+    for size in distinct(rows, "per_class"):
         dense, sparse = (_best(rows, size, penalty) for penalty in PENALTIES)
         if dense is None or sparse is None:
-            return "not testable here", "needs both penalties"
-        won += sparse[0] < dense[0]
+            continue
+        won.append(sparse[0] < dense[0])
         told.append(f"{size}: {dense[0]:.2f} and {sparse[0]:.2f} %")
-    return ("confirmed" if won == len(sizes) else "refuted"), "; ".join(told)
+    return ("confirmed" if all(won) else "refuted"), "l2 and l1/linf, " + "; ".join(told)
 
 
 EXPERIMENT = Experiment(
