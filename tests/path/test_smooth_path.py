@@ -128,3 +128,31 @@ def test_the_native_path_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match=r"."):
         path.start(np.full((12, 3), np.nan), np.zeros(3))
     assert path.solve(0.1)["converged"]
+
+
+@pytest.mark.parametrize(("loss", "penalty"), list(product(LOSSES, PENALTIES[:4])), ids=str)
+def test_points_and_cold_fits_agree_within_their_gaps_whatever_the_order_of_alphas(loss, penalty):
+    # Alphas that are repeated, rise or come in steps of any length: the secant may only help.
+    X, y, weights = data(11, K=5, n=60)
+    largest = alpha_max_bound(X, y, loss, penalty, sample_weight=weights)
+    grid = largest * np.array([1.0, 0.8, 0.8, 0.7, 0.69, 0.2, 0.5, 0.05, 0.049, 0.3])
+    _, problem = read_problem(X, y, loss, penalty, True, None, weights, None)
+    steps, _ = first_steps(problem, "auto", Control(tol=1e-5), grid, grid.size, 0.5)
+    path = SmoothPath(steps)
+    for alpha in grid:
+        point = path.point(alpha)
+        assert point is not None
+        cold = SmoothPath(steps).point(alpha)
+        assert cold is not None
+        assert point.bound <= cold.objective * (1 + 1e-14)
+        assert cold.bound <= point.objective * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_by_panels_of_columns_are_those_of_sparse_columns(loss):
+    # Dense columns are multiplied by BLAS in panels, thin ones walked: the same path either way.
+    X, y, _ = data(4, K=13, n=90, d=40)
+    options = {"loss": loss, "penalty": "l1/l2", "n_alphas": 6, "eps": 0.02, "tol": 1e-8}
+    dense, sparse = svm_path(X, y, **options), svm_path(sp.csr_array(X), y, **options)
+    assert dense.nonzeros[-1] > 300
+    np.testing.assert_allclose(dense.objectives, sparse.objectives, rtol=2e-8)

@@ -245,6 +245,15 @@ inline double slope_and_value_of_one(LossKind loss, double s, int y, double mass
 
 }  // namespace row_loss
 
+// What one row of a loss is made of; for one output sign and margin, else the true class.
+struct RowData {
+  LossKind loss;
+  int width;
+  const int32_t* y;
+  const double* mass;
+  const double* margin;  // one output only
+};
+
 // The losses of all samples; the pointers must outlive it.
 struct LossRows {
   LossKind kind;

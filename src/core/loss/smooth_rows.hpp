@@ -21,15 +21,6 @@
 
 namespace sparsvm {
 
-// What one row of a loss is made of; for one output sign and margin, else the true class.
-struct RowData {
-  LossKind loss;
-  int width;
-  const int32_t* y;
-  const double* mass;
-  const double* margin;  // one output only
-};
-
 namespace row_kernels {
 
 // Ask for a row of `width` numbers that will be needed a few entries later: the rows of a column
