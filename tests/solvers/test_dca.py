@@ -568,3 +568,48 @@ def test_unsupported_problems_are_named_to_the_registry():
     assert resolve("auto", problem, Control()) == DCA()
     convex = replace(problem, loss=Hinge(), penalty=L1().resolve(problem.d, problem.n_outputs))
     assert "convex" in DCA().unsupported(convex)
+
+
+@pytest.mark.parametrize("name", ["CapOneNormSVM", "RLSVM2", "RLSVM1", "RLSVMC1"])
+def test_no_point_near_a_local_minimum_is_lower(cancer, name):
+    problem = build(*cancer, *OBJECTIVES[name], 0.02)
+    solution = solve(problem)
+    assert solution.local_minimum is True
+    least = solution.objective - solution.criticality - solution.floor
+    rng = np.random.default_rng(0)
+    for size in (1e-7, 1e-5):
+        for _ in range(40):
+            W = solution.coef + size * rng.standard_normal(solution.coef.shape)
+            b = solution.intercept + size * rng.standard_normal(solution.intercept.shape)
+            assert problem.objective(W, b) >= least
+
+
+def test_what_is_no_proven_local_minimum_is_not_said_to_be_one(cancer):
+    # A sample at -mu^2 is on the kink of the ramp, a weight of the cap on that of capped l1.
+    scores, margins = np.array([[0.0, 1.0], [0.0, 0.5]]), np.array([[0.0, 1.0], [0.0, 1.0]])
+    labels = np.zeros(2, dtype=np.int32)
+    assert not Ramp(mu=1.0).off_kinks(scores, labels, margins)
+    assert Ramp(mu=1.0).off_kinks(scores[1:], labels[1:], margins[1:])
+    capped = build(*cancer, Hinge(), CappedL1(cap=0.5), 0.02)
+    W = np.zeros((1, capped.d))
+    W[0, :2] = 0.3, -0.5
+    assert capped.penalty.off_kinks(W) is False
+    assert capped.penalty.off_kinks(W + 1e-3) is True
+    # Ended before it is critical; a curved concave part; a convex problem.
+    assert solve(capped, max_iter=1).local_minimum is False
+    assert solve(build(*cancer, Hinge(), L0(), 0.02)).local_minimum is None
+    convex = build(*cancer, Hinge(), L1(), 0.02)
+    assert InteriorPoint().solve(convex, None, Control()).local_minimum is None
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_rule_of_the_paper_ends_at_a_small_change_of_the_parameters(cancer, name):
+    problem = build(*cancer, *OBJECTIVES[name], 0.02)
+    usual = solve(problem)
+    rule = DCA(stopping="change")
+    soon = rule.solve(problem, None, Control(tol=1e6))
+    assert soon.n_iter == 1 and soon.objective >= usual.objective - usual.floor
+    close = rule.solve(problem, None, Control(tol=1e-3))
+    assert close.objective <= usual.objective * (1.0 + 1e-3)
+    with pytest.raises(ValueError, match="stopping must be one of 'objective', 'change'"):
+        DCA(stopping="gap").solve(problem, None, Control())

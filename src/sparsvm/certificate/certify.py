@@ -6,7 +6,7 @@ from sparsvm._typing import Floats
 from sparsvm.certificate.gap import duality_gap
 from sparsvm.certificate.ranking_gap import ranking_gap
 from sparsvm.numerics.columns import Columns, few
-from sparsvm.problem.linearise import tangent
+from sparsvm.problem.linearise import concave_part_is_linear, tangent
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Certificate, History, Solution
@@ -57,6 +57,11 @@ def certified(
         # To the last digit what the certificate of the whole matrix says.
         coef = coef.dense()
     proof = certify(problem, coef, intercept, dual, overwrite_dual)
+    local_minimum = None
+    if not problem.convex:
+        W = coef.dense() if isinstance(coef, Columns) else coef
+        linear = concave_part_is_linear(problem, W, intercept)
+        local_minimum = None if linear is None else linear and proof.within(tol)
     return Solution(
         # All coefficients only now: many of them take as much memory as the certificate did.
         coef=coef.dense() if isinstance(coef, Columns) else coef,
@@ -73,6 +78,7 @@ def certified(
         history=history,
         solver=solver,
         criticality=proof.criticality,
+        local_minimum=local_minimum,
     )
 
 

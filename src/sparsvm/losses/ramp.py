@@ -62,6 +62,14 @@ class Ramp(Loss):
             return float(self.mu)
         raise ValueError(f"Ramp needs mu in (0, 1]; got mu={self.mu!r}.")
 
+    def off_kinks(self, scores: Floats, y: Labels, margins: Floats) -> bool:
+        """Whether the second maximum has one largest term at every sample: it is linear nearby."""
+        mu = self.checked_mu()
+        concave = -(mu**2) * margins + differences(scores, y)
+        concave[np.arange(y.size), y] = 0.0
+        largest = np.partition(concave, -2, axis=1)[:, -2:]
+        return bool(np.all(largest[:, 1] - largest[:, 0] > KINK * mu**2 * margins.max(axis=1)))
+
     def majorant(self, scores: Floats, y: Labels, margins: Floats) -> tuple[Labels, Floats, Floats]:
         r"""Return the hinge that touches the loss at ``scores`` and lies above it elsewhere.
 

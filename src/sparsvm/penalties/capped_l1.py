@@ -11,6 +11,9 @@ from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.penalties.concave import ConcaveTerms
 from sparsvm.penalties.terms import PenaltyTerms
 
+# Norms that close to the cap, relative to it, count as on it.
+KINK = 1e-8
+
 
 class CappedL1Terms(ConcaveTerms):
     r"""The penalty :math:`\sum_g \min(a, \|Z_g\|_2)`, with a = ``shape``."""
@@ -31,6 +34,11 @@ class CappedL1Terms(ConcaveTerms):
     def concave_of_norms(self, norms: Floats) -> tuple[Floats, Floats]:
         # At the kink the slope is 1.
         return np.maximum(norms - self.shape, 0.0), (norms >= self.shape).astype(np.float64)
+
+    def off_kinks(self, W: Floats) -> bool | None:
+        if not self.convex_part().polyhedral:
+            return None
+        return bool(np.all(np.abs(self.group_norms(W) - self.shape) > KINK * self.shape))
 
 
 class CappedL1(BuiltInPenalty):

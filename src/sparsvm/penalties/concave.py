@@ -35,6 +35,9 @@ class ConcaveTerms(PenaltyTerms):
         """Return phi'(0) t - phi(t) at the norms t of the groups, and its derivative there."""
         raise NotImplementedError
 
+    def off_kinks(self, W: Floats) -> bool | None:
+        return None
+
     def _value(self, W: Floats) -> float:
         return float(np.sum(self.of_norms(self.group_norms(W))))
 

@@ -265,6 +265,10 @@ class PenaltyTerms:
         """
         return np.zeros((self.n_outputs, self.d)), 0.0
 
+    def off_kinks(self, W: Floats) -> bool | None:
+        """Whether the h of ``convex_part`` is linear around W; None if not piecewise linear."""
+        return True
+
     def prox(self, W: Floats, step: float) -> Floats:
         r"""Return :math:`\arg\min_U \frac12\|U - W\|^2 + step \cdot penalty(U)`.
 

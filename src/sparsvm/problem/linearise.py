@@ -63,6 +63,19 @@ def tangent(problem: Problem, W: Floats, b: Floats, scores: Floats | None = None
     return Tangent(touching, scale)
 
 
+def concave_part_is_linear(problem: Problem, W: Floats, b: Floats) -> bool | None:
+    """Whether H is linear around (W, b); None where it is not piecewise linear (l0, groups).
+
+    Around such a point F is convex: a critical one is a local minimiser.
+    """
+    answers: list[bool | None] = []
+    if isinstance(problem.loss, Ramp):
+        answers.append(problem.loss.off_kinks(problem.scores(W, b), problem.y, problem.margins()))
+    if not problem.penalty.convex:
+        answers.append(problem.penalty.off_kinks(W))
+    return None if None in answers else all(answers)
+
+
 def convex_relative(problem: Problem) -> Problem:
     """Return the convex problem whose solution is the place to start: hinge for ramp, l1 for l0.
 

@@ -166,6 +166,11 @@ class Solution:
     criticality : float
         As in :class:`Certificate`: NaN where the problem is convex; where it is not, the distance
         to a critical point in units of the objective, and what ``status`` is about.
+    local_minimum : bool or None
+        None where the problem is convex. Where it is not, True if no point nearby has an objective
+        smaller by more than ``criticality``: the point is critical to the tolerance, and not on a
+        kink of the concave part, which is piecewise linear. False on a kink or where it is not
+        critical; None where the concave part is curved (l0, groups), which leaves it open.
     """
 
     coef: Floats
@@ -182,6 +187,7 @@ class Solution:
     history: History = field(repr=False)
     solver: str
     criticality: float = float("nan")
+    local_minimum: bool | None = None
 
     @property
     def converged(self) -> bool:

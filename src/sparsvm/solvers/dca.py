@@ -17,7 +17,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.registry import CONVEX
-from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
+from sparsvm.solvers.run.options import check_at_least_one, check_choice, iteration_limit
 from sparsvm.solvers.run.progress import Report, progress
 from sparsvm.solvers.run.watch import Stopped
 
@@ -31,6 +31,7 @@ INNER_SHARE, LEAST_INNER_TOL = 0.01, 1e-12
 TRACE = 1e-10
 # Starts besides the one at alpha itself come from alpha times and divided by powers of this.
 SPREAD = 4.0
+STOPPING = ("objective", "change")
 # The last of these start from 1e30 times alpha.
 MOST_STARTS = 100
 
@@ -63,6 +64,11 @@ class DCA(Solver):
         on; at most 100. The least objective wins; among equals the first.
     solver : str or Solver, default="auto"
         Solves the convex problems.
+    stopping : {"objective", "change"}, default="objective"
+        Stop when the objective no longer falls, as said above, or, as in the paper, when the
+        coefficients and intercepts change by at most the tolerance in sum of absolute values.
+        The latter proves nothing: the model counts as converged only if its criticality meets the
+        tolerance.
     max_iter : int, default=100
         Convex problems allowed per start when the estimator's ``max_iter`` is None.
 
@@ -82,9 +88,16 @@ class DCA(Solver):
 
     name: ClassVar[str] = "dca"
 
-    def __init__(self, starts: int = 1, solver: str | Solver = "auto", max_iter: int = 100) -> None:
+    def __init__(
+        self,
+        starts: int = 1,
+        solver: str | Solver = "auto",
+        stopping: str = "objective",
+        max_iter: int = 100,
+    ) -> None:
         self.starts = starts
         self.solver = solver
+        self.stopping = stopping
         self.max_iter = max_iter
 
     def unsupported(self, problem: Problem) -> str | None:
@@ -104,6 +117,7 @@ class DCA(Solver):
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Descend from ``start``, or from the convex solutions, to the best critical point."""
         check_at_least_one(self, "starts", "max_iter")
+        check_choice("stopping", self.stopping, STOPPING)
         if self.starts > MOST_STARTS:
             raise ValueError(f"starts must be at most {MOST_STARTS}, but is {self.starts!r}.")
         began = time.perf_counter()
@@ -113,7 +127,7 @@ class DCA(Solver):
         run: _Run | None = None
         try:
             for first in self._starting_points(problem, start, control):
-                run = _Run(self.solver, problem, control, began, report)
+                run = _Run(self.solver, problem, control, began, report, self.stopping == "change")
                 run.descend(first, limit)
                 if best is None or run.objective < best.objective:
                     best = run
@@ -126,7 +140,7 @@ class DCA(Solver):
             return best.certify(limit)
         assert best is not None
         solution = best.certify(limit)
-        if not solution.converged:
+        if not solution.converged and self.stopping == "objective":
             if control.watch is not None:
                 control.watch.keep(problem, solution)
             # The solver's word may have been worth less than it thought: go on by certificates.
@@ -182,6 +196,7 @@ class _Run:
     control: Control
     began: float
     report: Report | None
+    by_change: bool = False
 
     def __post_init__(self) -> None:
         self.records: list[tuple[int, float, float, float, int]] = []
@@ -217,11 +232,17 @@ class _Run:
             if step == limit:
                 return
             coef, scores, objective = self._without_traces(found.coef, found.intercept)
-            if not self.objective - objective > enough * abs(self.objective):
+            least = 0.0 if self.by_change else enough * abs(self.objective)
+            if not self.objective - objective > least:
                 self.at_rest = True
                 return
+            change = np.abs(coef - self.point.coef).sum()
+            change += np.abs(found.intercept - self.point.intercept).sum()
             self.point = Start(coef, found.intercept, found.dual)
             self.scores, self.objective = scores, objective
+            if self.by_change and change <= self.control.tol:
+                self.at_rest = True
+                return
             last = _Solved(self.point, convex, found.bound)
 
     def certify(self, limit: int) -> Solution:
