@@ -33,6 +33,11 @@ MODULES = sorted(
     for path in HERE.glob("*.py")
     if re.match(r"p\d{3}_|microarrays$|label_ranking$|few_genes$", path.stem)
 )
+# Figures that a paper repeats from another.
+REPEATED = (
+    ("002 losses", "errors and zeros of four losses, as in 000 Fig. 1", "000_figure_1"),
+    ("002 times", "execution times at 3 and 10 images per class, as in 000 Fig. 3", "000_figure_3"),
+)
 START = "<!-- what follows is written by reproduce.py -->"
 
 
@@ -53,13 +58,18 @@ def _order(item: str) -> tuple[str, int, tuple[int, ...]]:
     return item[:3], kinds[0] if kinds else 0, digits
 
 
+def _link(stem: str) -> str:
+    page = RESULTS / f"{stem}.md"
+    return f"[results](results/{page.name})" if page.is_file() else "not run yet"
+
+
 def readme() -> str:
     """Return the generated part of README.md: one row for each experiment, then the claims."""
     rows, claims = [], []
     for module, experiment in experiments():
         page = RESULTS / f"{experiment.stem}.md"
-        link = f"[results](results/{page.name})" if page.is_file() else "not run yet"
-        rows.append((experiment.item, experiment.title, f"[{module}.py]({module}.py)", link))
+        source = f"[{module}.py]({module}.py)"
+        rows.append((experiment.item, experiment.title, source, _link(experiment.stem)))
         if page.is_file():
             for line in page.read_text().splitlines():
                 judged = re.match(
@@ -67,6 +77,8 @@ def readme() -> str:
                 )
                 if judged:
                     claims.append((experiment.item, *judged.groups()))
+    rows += [(item, title, "", _link(stem)) for item, title, stem in REPEATED]
+    rows.sort(key=lambda row: _order(row[0]))
     papers = "\n".join(f"- {number}: {title}." for number, title in PAPERS.items())
     return "\n\n".join(
         (

@@ -47,6 +47,24 @@ def test_fresh_measures_everything_again(tmp_path):
     assert measured == [0, 1, 0, 1]
 
 
+def test_draws_and_minutes_limit_what_is_measured_and_a_longer_run_goes_on(tmp_path):
+    measured = []
+    few = _experiment(measured)
+    few = Experiment(
+        item=few.item,
+        title=few.title,
+        cells=lambda quick: [{"at": at, "draw": at % 2} for at in range(4)],
+        measure=few.measure,
+        tell=few.tell,
+    )
+    few.run(tmp_path, draws=1)
+    assert measured == [0, 2]
+    few.run(tmp_path, minutes=-1.0)
+    assert measured == [0, 2]
+    few.run(tmp_path)
+    assert measured == [0, 2, 1, 3]
+
+
 def test_the_page_holds_the_table_and_what_became_of_the_claims(tmp_path):
     _experiment([]).run(tmp_path)
     page = (tmp_path / "000_figure_9.md").read_text()
