@@ -3,6 +3,7 @@
 #   make test       install with the test extras and run the suite
 #   make docs       the site with its gallery, into build/docs (warnings are errors; no network once installed)
 #   make reproduce  every table and figure of the papers, into experiments/results (hours; resumable)
+#   make bench      other packages on the same objectives (benchopt, a small set), as a table of ratios
 #   make test-all   the same with long tests and many more random examples
 #   make test-oldest  the suite with the oldest dependencies (Python 3.10 or 3.11)
 #   make sanitize   the native tests under AddressSanitizer and UBSan (Linux, gcc)
@@ -15,13 +16,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 SANITIZED := build/sanitize
 OLDEST := build/oldest
+BENCH := build/bench
 # What pyproject.toml requires of a build, and what scikit-build-core would fetch besides.
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja
 
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp' -o -name 'page.*')
 
-.PHONY: demo docs reproduce test test-all test-oldest sanitize lint format clean check-tools
+.PHONY: bench demo docs reproduce test test-all test-oldest sanitize lint format clean check-tools
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m sparsvm.demo
@@ -37,6 +39,10 @@ docs: $(VENV)/.docs-installed
 # With QUICK=1 a small version of each, into build/experiments.
 reproduce: $(VENV)/.test-installed
 	$(BIN)/python experiments/reproduce.py $(if $(QUICK),--quick --fresh)
+
+# The packages that are compared live in an environment of their own.
+bench: $(BENCH)/.installed
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/bench.py
 
 test-all: $(VENV)/.test-installed
 	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough tests
@@ -78,6 +84,13 @@ $(OLDEST)/.installed: $(SOURCES) tests/oldest.txt | check-tools
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/pip install -q $(BUILD_TOOLS)
 	$(OLDEST)/bin/pip install -q --no-build-isolation -c tests/oldest.txt ".[test]"
+	@touch $@
+
+$(BENCH)/.installed: $(SOURCES) | check-tools
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/pip install -q $(BUILD_TOOLS)
+	$(BENCH)/bin/pip install -q --no-build-isolation .
+	$(BENCH)/bin/pip install -q benchopt adelie celer cyanure rehline skglm
 	@touch $@
 
 # The sanitizers' run-time libraries come before Python itself, and the C++ library with them, since

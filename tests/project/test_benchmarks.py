@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sparsvm import SparseSVC
 from sparsvm.certificate.certify import certify
 from sparsvm.penalties import L1, GroupL2, GroupLinf
 
@@ -18,6 +19,7 @@ import stress
 from exact_hinge.benchmark_utils.cases import CASES, make_problem, simulated
 from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
 from exact_hinge.benchmark_utils.programs import programs_for
+from objectives.benchmark_utils import problems
 
 PROBLEMS = {
     "l1": (L1(), "highs"),
@@ -89,3 +91,15 @@ def test_files_of_one_model_are_compared(tmp_path):
     ours, joblib, sparsified, *_ = deployment.sizes(model.fit(X, y), X, y, tmp_path)
     assert 0 < ours < joblib and sparsified < joblib
     assert all(taken >= 0.0 for taken in deployment.microseconds(lambda: None, lambda: None))
+
+
+def test_the_distance_of_a_fit_from_its_proven_bound_is_its_gap_for_every_objective():
+    rng = np.random.default_rng(0)
+    for kind in problems.PROBLEMS.values():
+        y = np.arange(40) % (2 if kind.binary else 3)
+        X = rng.standard_normal((40, 12)) + y[:, None]
+        reference = problems.Reference(X, y, kind, 0.1)
+        parts = {"alpha": reference.alpha, "fit_intercept": False, "tol": 1e-5}
+        model = SparseSVC(kind.loss, kind.penalty, **parts).fit(X, y)
+        assert -1e-8 <= reference.suboptimality(model.coef_) <= 1.1e-5
+        assert reference.suboptimality(reference.zeros()) > 1e-3
