@@ -53,6 +53,8 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sparsvm"
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
@@ -83,7 +85,8 @@ def copy_pages(source, target, pages):
             there = (folder / name.partition("#")[0]).resolve()
             if there in copied or there.suffix in (".png", ".svg"):
                 return match.group(0)
-            return text if text.startswith("`") else f"{text} (`{os.path.relpath(there, ROOT)}`)"
+            path = f"`{os.path.relpath(there, ROOT)}`"
+            return path if text.strip("`") in path else f"{text} ({path})"
 
         place = target / page.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
