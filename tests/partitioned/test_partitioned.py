@@ -316,3 +316,19 @@ def test_a_full_driver_clusters_anew_and_still_reaches_the_optimum(monkeypatch):
     monkeypatch.setattr("sparsvm.partitioned.hinge.STORE_BYTES", 60 * 12 * 8)
     with pytest.warns(ConvergenceWarning, match="than the driver may hold"):
         SparseSVC(alpha=0.01, tol=1e-4).fit(split_rows(X, y, rows=500))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_sixty_four_partitions_of_sorted_float32_rows_give_the_same_answer_and_bits(loss):
+    X, y = _data(n=640)
+    order = np.argsort(y, kind="stable")  # most partitions hold one class
+    X, y = X[order].astype(np.float32), y[order]
+    parts = [*split_rows(X, y, rows=10), (X[:0], y[:0])]
+    options = {"loss": loss, "alpha": 0.02, "tol": 1e-4, "class_weight": "balanced"}
+    whole = OnOneMachine(**options).fit(X, y)
+    model = SparseSVC(**options).fit(parts)
+    assert len(parts) == 65
+    assert model.coef_.dtype == np.float32
+    assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
+    again = SparseSVC(**options, n_jobs=2).fit(parts)
+    assert np.array_equal(model.coef_, again.coef_)
