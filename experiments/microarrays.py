@@ -218,7 +218,7 @@ def tell(rows):
 WORDS = (
     "Logistic l1/l2 and glmnet grouped solve the same problem and agree but for their grids and "
     "tolerances. The hinge needs fewer genes than LinearSVC and shrunken centroids, and more than "
-    "the logistic loss, at a strength chosen by errors; on nci60, with seven classes of four "
+    "the logistic loss, at a strength chosen by errors; on nci60, with seven classes of five "
     "training samples or so, it loses accuracy as well, which the page [few genes](few_genes.md) "
     "looks into."
 )

@@ -39,8 +39,8 @@ def protocol(rows):
         "reach from the zero model of each loss down to where a point takes minutes.\n\nFew draws "
         "say little about means: with 3 images per class the hinge errs on "
         + ", ".join(f"{error:.1f}" for error in spread)
-        + " %, draw by draw. One-vs-all is the most accurate on these draws, and the errors "
-        "of square and logit still fall at the least alpha tried."
+        + " %, draw by draw. One-vs-all is the most accurate where it was run, and the "
+        "errors of square and logit still fall at the least alpha tried."
     )
 
 
