@@ -16,6 +16,7 @@ from sparsvm.certificate.finalise import finalised, tolerance
 from sparsvm.certificate.least_norm import far_along, least_norm, without_minimum
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within, fit_context
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
+from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from sparsvm.estimators.fit_warnings import advise, tell_never_predicted
 from sparsvm.estimators.linear import highest
 from sparsvm.estimators.penalised import PenalisedClassifier
@@ -29,7 +30,7 @@ from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.recession import Recession, recession
 from sparsvm.problem.solution import Solution, Start
-from sparsvm.solvers import as_solver, blas_threads, resolve, solved_within
+from sparsvm.solvers import Progress, as_solver, blas_threads, resolve, solved_within
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -58,7 +59,7 @@ class _Probabilities:
         )
 
 
-class SparseSVC(RowDual, PenalisedClassifier):
+class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
     r"""Multiclass support vector classifier that uses few features, with a proof of optimality.
 
     Minimises, over one weight vector and one free intercept per class,
@@ -224,6 +225,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None) -> Self:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
 
@@ -250,18 +252,22 @@ class SparseSVC(RowDual, PenalisedClassifier):
         if not (isinstance(self.solver, str) and self.solver == "auto"):
             as_solver(self.solver)
         threads = self._threads()
+        # Scorers take what is here.
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        task = FitTask(self, X=X, y=y, metadata=metadata)
         with unchanged_on_error(self):
             data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
                 problem = self._problem(data, loss, penalty)
                 direction = recession(problem)
                 start = self._start(problem, data)
-                solution = self._solve(problem, data, start, direction)
+                solution = self._solve(problem, data, start, direction, task.callback(data))
             predicted = self._store(problem, data, solution)
         tol = tolerance(self.tol, data.dtype)
         advise(problem, solution, tol=tol, direction=direction, names=data.feature_names)
         if self.selected_features_.size:
             tell_never_predicted(self.classes_[~predicted])
+        task.end()
         return self
 
     @_Probabilities
@@ -328,6 +334,7 @@ class SparseSVC(RowDual, PenalisedClassifier):
         data: TrainingSet,
         start: Start | None,
         direction: Recession | None = None,
+        callback: Callable[[Progress], bool] | None = None,
     ) -> Solution:
         """Solve the problem and certify what the user will see: centred, in the data's type."""
         control = self._control(data.dtype)
@@ -338,9 +345,8 @@ class SparseSVC(RowDual, PenalisedClassifier):
             solution = far_along(problem, direction, tol)
         else:
             if direction is None or chosen or not (direction.complete and problem.convex):
-                solution = solved_within(
-                    solver, problem, start, control, self.time_limit, self.on_interrupt
-                )
+                limits = self.time_limit, self.on_interrupt
+                solution = solved_within(solver, problem, start, control, *limits, callback)
             else:
                 # Of objective zero, near which solvers lose all digits of a relative gap.
                 solution = far_along(problem, direction, tol)

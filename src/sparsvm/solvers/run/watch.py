@@ -185,9 +185,10 @@ def solved_within(
     control: Control,
     time_limit: float | None,
     on_interrupt: str,
+    callback: Callback | None = None,
 ) -> Solution:
-    """Solve, watched only where there is a limit or Ctrl-C is to return."""
-    if time_limit is None and on_interrupt == "raise":
+    """Solve, watched only where there is a limit or a callback, or Ctrl-C is to return."""
+    if time_limit is None and on_interrupt == "raise" and callback is None:
         return solver.solve(problem, start, control)  # type: ignore[no-any-return]
     on_interrupt_return = on_interrupt == "return"
     return watched(
@@ -195,6 +196,7 @@ def solved_within(
         problem,
         start,
         control,
+        callback=callback,
         time_limit=time_limit,
         return_on_interrupt=on_interrupt_return,
     )
