@@ -64,7 +64,6 @@ class MultiplierNewtonRun {
     out["tied"] = report.tied;
     out["unknowns"] = report.unknowns;
     out["gradient_iterations"] = report.inner;
-    out["fallbacks"] = report.fallbacks;
     out["features"] = method_->working_set();
     return out;
   }

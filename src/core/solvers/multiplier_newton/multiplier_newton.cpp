@@ -6,8 +6,8 @@ namespace sparsvm {
 
 MultiplierNewton::MultiplierNewton(const HingeProblem& problem, const double* rms)
     : p_(problem), rms_(rms), n_(problem.n()), d_(problem.d()), outputs_(problem.outputs()),
-      hinge_(problem), manifold_(problem.penalty), tied_(problem),
-      system_(outputs_), weights_(size(d_ * outputs_), 0.0), intercept_(size(outputs_), 0.0),
+      hinge_(problem), manifold_(problem.penalty), tied_(problem), system_(outputs_),
+      weights_(size(d_ * outputs_), 0.0), intercept_(size(outputs_), 0.0),
       center_weights_(weights_), center_intercept_(intercept_),
       multipliers_(size(n_ * problem.classes), 0.0), scores_(size(n_ * outputs_)),
       trial_scores_(scores_.size()), change_(scores_.size()), dual_(multipliers_.size()),
@@ -212,9 +212,7 @@ void MultiplierNewton::newton(double accuracy, int64_t limit, NewtonReport& repo
     bool moved = false;
     for (int attempt = 0; attempt < Settings::kAttempts && !moved; ++attempt)
       moved = newton_step(report, monitor);
-    if (moved) continue;
-    ++report.fallbacks;
-    if (!proximal_step(monitor)) return;
+    if (!moved) return;
   }
 }
 
@@ -271,11 +269,8 @@ void MultiplierNewton::find_manifold() {
   const Vector mass = tied_.diagonal_mass();
   std::vector<std::pair<double, int64_t>> entering;
   int64_t active = 0;
-  steps_.resize(size(set_.blocks.size()));
   for (int64_t b = 0; b < set_.blocks.size(); ++b) {
-    const auto [top, step] = size_and_step(b, mass);
-    steps_[b] = step;
-    const double t = step;
+    const auto [top, t] = size_and_step(b, mass);
     manifold_.step(set_.blocks, b, Z_.data(), g_.data(), t, point_);
     active += top > 0.0;
     if (top > 0.0) continue;
@@ -346,32 +341,6 @@ bool MultiplierNewton::try_point(double decrease, double slack) {
   scores_.swap(trial_scores_);
   dual_.swap(trial_dual_);
   return true;
-}
-
-bool MultiplierNewton::proximal_step(Monitor& monitor) {
-  ManifoldPoint found;
-  double shrink = 1.0;
-  for (int pass = 0; pass < Settings::kShortenings; ++pass, shrink *= Settings::kShortening) {
-    found.reset(point_.state.size());
-    Vector end = Z_;
-    for (int64_t b = 0; b < set_.blocks.size(); ++b) {
-      manifold_.step(set_.blocks, b, Z_.data(), g_.data(), shrink * steps_[b], found);
-    }
-    for (const int64_t e : set_.blocks.member) end[e] = found.plus[e];
-    const double mass = 1.0 / (anchor_.back() + total_mass());
-    for (std::size_t e = 0; e < end.size(); ++e) {
-      if (is_free(static_cast<int64_t>(e))) end[e] -= shrink * mass * g_[e];
-    }
-    trial_ = end;
-    scores_of(trial_.data(), trial_scores_, monitor);
-    if (try_point(0.0, 0.0)) return true;
-  }
-  return false;
-}
-
-double MultiplierNewton::total_mass() const {
-  const Vector mass = tied_.diagonal_mass();
-  return *std::max_element(mass.begin(), mass.end());
 }
 
 bool MultiplierNewton::is_free(int64_t e) const {

@@ -8,7 +8,7 @@
 // e the augmented hinge of gain c. Its minimiser and its Y are the next Z̄, b̄, Ȳ: both prox terms
 // vanish as they converge. The subproblem is piecewise smooth, so Newton steps on its present piece
 // (manifold of the penalty, tied samples) end it in finitely many steps; a line search on its
-// objective, with proximal gradient steps where Newton's give no descent, makes it safe.
+// objective makes it safe. Where damped steps give no descent either, the subproblem is given up.
 //
 // Only a working set of features takes part; the others are priced when the subproblem is solved.
 #pragma once
@@ -194,7 +194,7 @@ class NewtonFeatures {
 };
 
 struct NewtonReport {
-  int64_t steps = 0, tied = 0, unknowns = 0, inner = 0, fallbacks = 0;
+  int64_t steps = 0, tied = 0, unknowns = 0, inner = 0;
   double residual = 0.0;
   bool solved = false;
 };
@@ -291,11 +291,6 @@ class MultiplierNewton {
   // the size of the terms is forgiven: near the solution only rounding tells the values apart.
   bool try_point(double decrease, double slack);
 
-  // A proximal gradient step, shortened until the objective falls.
-  bool proximal_step(Monitor& monitor);
-
-  double total_mass() const;
-
   bool is_free(int64_t e) const;
 
   HingeProblem p_;
@@ -312,7 +307,7 @@ class MultiplierNewton {
   Vector scores_, trial_scores_, change_;                           // n x outputs
   Vector dual_, trial_dual_, signed_;
   NewtonFeatures set_;
-  Vector Z_, center_, anchor_, g_, trial_, D_, steps_;  // coordinates of the working set
+  Vector Z_, center_, anchor_, g_, trial_, D_;  // coordinates of the working set
   ManifoldPoint point_;
 };
 

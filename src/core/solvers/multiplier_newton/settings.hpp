@@ -9,7 +9,7 @@
 namespace sparsvm {
 
 struct MultiplierNewtonSettings {
-  // Newton steps tried in a row, each damped more, before a proximal gradient step.
+  // Newton steps tried in a row, each damped more, before the subproblem is given up.
   static constexpr int kAttempts = 6;
   // Conjugate gradients: rough far from the solution, so fine near it that the steps still converge
   // superlinearly. Measured on 1000 newsgroup articles: with 1e-3 throughout the whole took 2.2 to
@@ -23,9 +23,6 @@ struct MultiplierNewtonSettings {
   // The line search: halvings down to this step, the share of the promised descent asked for
   // (Armijo), and what is forgiven as rounding, relative to the size of the terms.
   static constexpr double kShortest = 0.05, kArmijo = 1e-4, kRounding = 1e-14;
-  // Proximal gradient steps: how often they are shortened, and to what.
-  static constexpr int kShortenings = 12;
-  static constexpr double kShortening = 0.25;
   // The residual is measured by steps of this share of a block's size: they do not leave its
   // neighbourhood.
   static constexpr double kNear = 0.1;
