@@ -64,7 +64,7 @@ def measure_times(cell, quick):
 def cells_times(quick):
     return [
         {"per_class": size, "draw": draw, "alpha": alpha, "algorithm": algorithm}
-        for size in (SIZES[:2] if quick else SIZES)
+        for size in (SIZES[:1] if quick else SIZES)
         for draw in range(DRAWS)
         for alpha in (ALPHAS[:1] if quick else ALPHAS)
         for algorithm in ALGORITHMS
