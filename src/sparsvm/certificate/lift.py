@@ -137,6 +137,44 @@ def with_scaled_dual(
     )
 
 
+def interpolated(
+    problem: Problem,
+    line: Solution,
+    above: tuple[float, Solution],
+    below: tuple[float, Solution],
+    *,
+    tol: float,
+) -> Solution:
+    r"""Certify a solution by the dual points of two other alphas; for homogeneous problems.
+
+    At :math:`\alpha = \theta \alpha_1 + (1 - \theta) \alpha_2` the entries
+    :math:`\theta Y_1 + (1 - \theta) Y_2` are feasible and have the value
+    :math:`\theta D_1 + (1 - \theta) D_2`.
+
+    Parameters
+    ----------
+    problem : Problem
+        At the alpha between.
+    line : Solution
+        Coefficients and their objective in ``problem``.
+    above, below : tuple of float and Solution
+        The two alphas, none smaller than the second, each with a solution certified there.
+    tol : float
+        Decides the status.
+    """
+    (first, one), (second, two) = above, below
+    share = (problem.alpha - second) / (first - second) if first > second else 1.0
+    found = replace(
+        line,
+        dual=share * one.dual + (1.0 - share) * two.dual,
+        dual_objective=share * one.dual_objective + (1.0 - share) * two.dual_objective,
+        n_iter=0,
+        seconds=0.0,
+        history=History.empty(),
+    )
+    return _scaled(problem, found, 1.0 - 4.0 * UNIT, tol, "stalled")
+
+
 def homogeneous(problem: Problem) -> bool:
     """Whether the dual value is linear in the entries and the penalty bounds a norm of them."""
     linear = isinstance(problem.loss, Hinge) and problem.tilt is None and problem.offset == 0.0

@@ -109,10 +109,21 @@ class Continuation:
         began = time.perf_counter()
         control = self.control if tol is None else replace(self.control, tol=tol)
         with blas_threads(control.n_jobs or 1):
-            solution = self._zero_solution(alpha) or self._reused(alpha, control)
+            solution = self.known(alpha, control)
             if solution is None:
                 solution = self._solved(alpha, control)
         return replace(solution, seconds=time.perf_counter() - began)
+
+    def known(self, alpha: float, control: Control | None = None) -> Solution | None:
+        """Return the zero model or the last point, where one of them is optimal at ``alpha``."""
+        return self._zero_solution(alpha) or self._reused(alpha, control or self.control)
+
+    def go_on_from(self, alpha: float, solution: Solution) -> None:
+        """Take a solution at ``alpha`` for the last point."""
+        if self._last is None or self._last.alpha != alpha:
+            problem = self.at(alpha)
+            strength = group_strength(problem, solution.dual)
+            self._keep(problem, solution, strength, _penalty(problem, solution.coef))
 
     def _zero_solution(self, alpha: float) -> Solution | None:
         if self._zero is None or alpha < self._zero.value:

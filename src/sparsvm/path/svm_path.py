@@ -17,6 +17,7 @@ from sparsvm.data.training_set import TrainingSet, read_training_set
 from sparsvm.losses import Loss, as_loss
 from sparsvm.path.adaptive import adapted
 from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha, quick_bound
+from sparsvm.path.between import PointsBetween
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.critical_steps import CriticalSteps, largest_critical_alpha
 from sparsvm.path.grid import (
@@ -147,12 +148,14 @@ def follow(
     """
     points: list[Kept] = []
     native = SmoothPath(steps) if SmoothPath.follows(steps, data.dtype) else None
-    for alpha in grid:
+    between = PointsBetween(steps, grid) if PointsBetween.follows(steps) else None
+    for t, alpha in enumerate(grid):
         point, solution = (native.point(alpha) if native is not None else None), None
         if point is None:
             began = time.perf_counter()
             problem = steps.at(alpha)
-            solution = finalised(problem, steps.solve(alpha), data.dtype, tol)
+            found = steps.solve(alpha) if between is None else between.point(t)
+            solution = finalised(problem, found, data.dtype, tol)
             before = points[-1] if points else None
             point = Kept.of(solution, problem, data.dtype, before, time.perf_counter() - began)
             if native is not None:
