@@ -13,7 +13,13 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    StratifiedKFold,
+    cross_val_score,
+)
 
 from sparsvm import SparseSVC, SparseSVCCV, alpha_max
 from sparsvm.data import canonical, training_set
@@ -44,6 +50,18 @@ def test_the_scores_are_those_of_separate_fits(data, penalty):
         separate = SparseSVC(penalty=penalty, alpha=model.alphas_[t], tol=1e-8)
         expected = cross_val_score(separate, X, y, cv=StratifiedKFold(3))
         np.testing.assert_allclose(model.scores_[t], expected)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_alphas_and_scores_are_those_of_a_grid_search(data, loss):
+    X, y = data
+    # From large to small: of equal means both take the first.
+    alphas = np.geomspace(0.2, 0.01, 6)
+    ours = SparseSVCCV(loss, alphas=alphas, cv=3, tol=1e-8).fit(X, y)
+    grid = GridSearchCV(SparseSVC(loss, tol=1e-8), {"alpha": alphas}, cv=3).fit(X, y)
+    splits = np.stack([grid.cv_results_[f"split{fold}_test_score"] for fold in range(3)], axis=1)
+    np.testing.assert_allclose(ours.scores_, splits)
+    assert ours.alpha_ == grid.best_params_["alpha"]
 
 
 def test_the_model_is_fitted_on_all_samples_at_the_chosen_alpha(data):

@@ -296,6 +296,24 @@ def test_newton_steps_find_the_last_digits(penalty, n_classes):
     assert exact.dual_objective <= found.objective + slack
 
 
+def test_single_entries_of_many_classes_reach_the_last_digits():
+    # Sweeps alone, with the duals of single proximal steps, end at 7e-5 after 20000.
+    rng = np.random.default_rng(0)
+    y = (np.arange(400) % 20).astype(np.int32)
+    X = sp.random(400, 600, 0.02, random_state=0, format="lil")
+    for i, label in enumerate(y):
+        X[i, 3 * label + rng.integers(0, 6, 2)] = 0.5 + rng.random(2)
+    problem = _problem(X.tocsr(), y, L1(), 1 / 1200)
+    found = SDCA().solve(problem, None, Control(tol=1e-5))
+    assert found.status == "optimal"
+    assert found.n_iter < 10000
+    proof = certify(problem, found.coef, found.intercept, found.dual)
+    assert proof.gap == found.gap
+    exact = InteriorPoint().solve(problem, None, Control(tol=1e-7))
+    assert found.dual_objective <= exact.objective + found.floor + exact.floor
+    assert exact.dual_objective <= found.objective + found.floor + exact.floor
+
+
 def test_an_estimated_gap_below_zero_is_asked_for_again_with_the_tolerance():
     targets = []
 

@@ -55,8 +55,9 @@ class SDCA(Solver):
 
     Where sweeps become slow, a damped Newton step precedes them: with the classes that share the
     mass of a sample and the features in use held fixed, the dual of a proximal step is smooth, and
-    conjugate gradients solve for its maximum. Penalties of rows in the Euclidean or maximum norm,
-    and of entries where most of them take part, have such steps; others have sweeps only.
+    conjugate gradients solve for its maximum. Penalties of rows in the Euclidean or maximum norm
+    and of entries have such steps; others have sweeps only. Where single entries take part, the
+    mean of the duals of the last proximal steps is certified: what these violate cancels.
 
     The method reaches moderate accuracy fast, and high accuracy slowly where features are many and
     correlated and there are no Newton steps; it needs memory for the data, the duals and the

@@ -220,6 +220,16 @@ class SdcaEntries {
         s[k] += static_cast<double>(row.x[e]) * center_[row.index[e]];
   }
 
+  // γ where W is not zero.
+  double slope(int64_t e) const { return state_[e].gain; }
+  // Φ(V), whose gradient is W.
+  double potential() const {
+    double sum = 0.0;
+    for (const State& state : state_)
+      if (state.gain > 0.0) sum += 0.5 * state.weight * state.weight / state.gain;
+    return sum;
+  }
+
   // ½ Σ a (W − C)².
   double moved() const {
     double sum = 0.0;

@@ -106,6 +106,9 @@ class SdcaFeatures {
   }
   bool by_entries() const { return !entries_.empty(); }
   const EntryList& entries() const { return entries_.list(); }
+  // Of single entries: γ where W is not zero, and the sum of their Φ(V).
+  double slope(int64_t entry) const { return entries_.slope(entry); }
+  double entry_potential() const { return entries_.potential(); }
 
   // V −= x yᵀ with all outputs, before `refresh`.
   template <typename T>

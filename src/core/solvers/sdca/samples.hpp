@@ -11,6 +11,7 @@
 
 #include "design/row_reader.hpp"
 #include "problem/hinge_problem.hpp"
+#include "solvers/sdca/dual_mean.hpp"
 #include "solvers/sdca/face.hpp"
 #include "solvers/sdca/features.hpp"
 #include "solvers/sdca/settings.hpp"
@@ -36,9 +37,13 @@ class SdcaSamples {
 
   MmapVector<double>& dual() { return dual_; }
   const MmapVector<double>& dual() const { return dual_; }
-  // The dual itself; here it stays packed until it is restored.
+  // The dual that was evaluated last; that of the sweeps stays here, packed until it is restored.
   MmapVector<double> give_dual() {
     packed_ = PackedEntries(dual_.data(), dual_.size());
+    if (!last_mean_.empty()) {
+      dual_ = MmapVector<double>();
+      return std::exchange(last_mean_, MmapVector<double>());
+    }
     return std::exchange(dual_, MmapVector<double>());
   }
   void restore_dual() {
@@ -48,8 +53,18 @@ class SdcaSamples {
     packed_ = PackedEntries();
   }
   const std::vector<double>& mean() const { return mean_; }
+  // use() with the mean of the duals of the last proximal steps in their place, where it is kept.
+  template <typename Use>
+  void with_mean_dual(Use use) {
+    if (step_mean_.steps() > 0) last_mean_ = step_mean_.take(dual_);
+    if (!last_mean_.empty()) std::swap(last_mean_, dual_);
+    use();
+    if (!last_mean_.empty()) std::swap(last_mean_, dual_);
+  }
   void forget() {
     averaged_ = 0;
+    last_mean_ = MmapVector<double>();
+    if (features_.by_entries()) step_mean_.begin(n_, K_);
     mean_dual_ = MmapVector<double>();
   }
   // The mean of the duals that makes the mean of the linear case's W; empty for dense data, and
@@ -211,6 +226,8 @@ class SdcaSamples {
   template <typename Poll>
   int64_t newton_step(Poll poll) {
     int64_t products = 0;
+    for (int64_t i = 0; step_mean_.running() && i < n_; ++i)
+      step_mean_.leave(i, dual_.data() + i * K_);
     with_rows(
         [&](auto& rows) { products = face_.newton_step(rows, dual_, intercept_, sigma_b_, poll); });
     return products;
@@ -233,6 +250,7 @@ class SdcaSamples {
 
   // The proximal step of the intercept: b' = b, pulled on by the same sums.
   void advance() {
+    if (step_mean_.running()) step_mean_.step();
     for (int64_t k = 0; k < outputs_; ++k) {
       const double b = intercept_[k];
       intercept_[k] += b - anchor_[k];
@@ -356,6 +374,7 @@ class SdcaSamples {
       largest = std::abs(delta) > largest ? std::abs(delta) : largest;
     }
     if (largest <= Settings::kRounding * lambda) return false;
+    if (step_mean_.running()) step_mean_.leave(i, Y);
     for (int64_t c = 0; c < count; ++c) {
       const int64_t k = moved_[c];
       Y[k] = moved_dual_[k];
@@ -376,6 +395,7 @@ class SdcaSamples {
     double delta = now - old;
     slack_ += lambda * std::max(slope, 0.0) - old * slope;
     if (std::abs(delta) <= Settings::kRounding * lambda) return false;
+    if (step_mean_.running()) step_mean_.leave(i, Y);
     Y[1] = now;
     Y[0] = lambda - now;
     intercept_[0] -= sigma_b_ * delta;
@@ -389,6 +409,7 @@ class SdcaSamples {
     int64_t best = problem_.y[i];
     for (int64_t k = 0; k < K_; ++k)
       if (problem_.margin(i, k) > problem_.margin(i, best)) best = k;
+    if (step_mean_.running()) step_mean_.leave(i, dual_.data() + i * K_);
     std::fill(dual_.begin() + i * K_, dual_.begin() + (i + 1) * K_, 0.0);
     dual_[i * K_ + best] = problem_.lambda[i];
     next_visit_[i] = epoch_ + Settings::kSettled;
@@ -404,8 +425,10 @@ class SdcaSamples {
   double slack_ = 0.0, visited_ = 0.0, mean_slack_ = 0.0;  // of this sweep; of the one before
   MmapVector<double> dual_;                                // n x K
   PackedEntries packed_;                                   // while the dual is given away
-  MmapVector<double> mean_dual_;                           // n x K, of the linear case
-  std::vector<double> curvature_;                          // n
+  SdcaDualMean step_mean_;  // of the proximal steps since the last evaluation, by entries
+  MmapVector<double> last_mean_;
+  MmapVector<double> mean_dual_;     // n x K, of the linear case
+  std::vector<double> curvature_;    // n
   std::vector<int64_t> next_visit_;  // the sweep at which a sample is visited again
   std::vector<unsigned char> unmoved_;
   std::vector<double> intercept_, anchor_, mean_;  // b of the present duals, centre, mean centre

@@ -21,6 +21,7 @@ void Sdca::start(const double* W, const double* b, const double* Y) {
   // Asked for first: then an indexed CSC prices by the rows that sweeps need, without columns.
   problem_.design->stored_rows();
   samples_.restore_dual();
+  samples_.forget();
   used_.clear();
   MmapVector<double> rows;
   for (int64_t j = 0; W && j < d_; ++j) {
@@ -61,7 +62,7 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
     }
     const double earlier = values_.gap();
     const int64_t before = evaluated_;
-    evaluate();
+    samples_.with_mean_dual([&] { evaluate(); });
     evaluated_ = work_;
     rate_ = std::log(earlier / values_.gap()) / static_cast<double>(work_ - before);
     monitor.poll();
@@ -108,7 +109,11 @@ MmapVector<double> Sdca::give_weights() {
 }
 
 void Sdca::step(int64_t inner, Monitor& monitor) {
-  if (newton_) work_ += samples_.newton_step([&] { monitor.poll(); }) / Settings::kProductsPerSweep;
+  if (newton_) {
+    const int64_t products = samples_.newton_step([&] { monitor.poll(); });
+    work_ += products / (features_.by_entries() ? Settings::kEntryProductsPerSweep
+                                                : Settings::kProductsPerSweep);
+  }
   for (int64_t s = 1; s <= inner; ++s, ++sweeps_, ++work_) {
     features_.refresh();
     samples_.shuffle();
@@ -126,7 +131,10 @@ void Sdca::step(int64_t inner, Monitor& monitor) {
 bool Sdca::slow(double target) const {
   const double objective = std::abs(values_.objective);
   const double left = values_.gap() / (target * objective);
-  return values_.gap() < Settings::kNewtonGap * objective && left > Settings::kDigit &&
+  const bool cheap =
+      problem_.design->sparse() && (features_.by_entries() || sweeps_ >= Settings::kPatience);
+  return values_.gap() < Settings::kNewtonGap * objective &&
+         left > (cheap ? 1.0 : Settings::kDigit) &&
          !(rate_ * Settings::kManySweeps > std::log(left)) &&
          samples_.free_duals() <= std::ssize(used_) * outputs_;
 }
@@ -344,11 +352,13 @@ void Sdca::store_center() {
 void Sdca::adapt() {
   adapted_ = work_;
   const double proximal = values_.scaling + values_.features;
-  // What Newton steps leave to the samples says nothing about the sweeps.
+  // What Newton steps of rows leave to the samples says nothing about the sweeps; those of entries
+  // are cut short.
   const double damping = newton_ ? samples_.face().take_mean_damping() : 0.0;
   const auto factor = [&](SdcaBalance& balance, double steps) {
-    return newton_ ? SdcaBalance::newton_factor(damping, values_.samples, steps)
-                   : balance.factor(values_.samples, steps);
+    return newton_ && !features_.by_entries()
+               ? SdcaBalance::newton_factor(damping, values_.samples, steps)
+               : balance.factor(values_.samples, steps);
   };
   if (norm_penalty()) sigma_ *= factor(balance_, proximal);
   if (problem_.intercept) sigma_b_ *= factor(balance_b_, values_.intercept);
