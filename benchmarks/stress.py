@@ -10,7 +10,8 @@ more in the naive way, and their lower bounds are held against what HiGHS or Cla
 lines are totals. ``--one SEED`` shows one problem and how each solver fared; ``--tilts`` adds the
 linear terms that only linearised non-convex penalties have. ``--smooth`` draws problems of the
 smooth losses instead, solved to 1e-4: columns of one scale or over four orders, independent or
-correlated, and alphas down to 1e-6 of the size at which coefficients appear.
+correlated, and alphas down to 1e-6 of the size at which coefficients appear. With ``--log FILE`` a
+search that was ended goes on from there, and the totals are those of all its seeds.
 """
 
 from __future__ import annotations
@@ -217,6 +218,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=60.0, help="begin no fit after so many")
+    parser.add_argument("--count", type=int, help="end after so many seeds, too")
+    parser.add_argument("--log", type=Path, help="append seconds and outcomes; go on from its end")
     parser.add_argument("--one", type=int, metavar="SEED", help="show this problem only")
     parser.add_argument("--tilts", action="store_true", help="with linear terms")
     parser.add_argument("--smooth", action="store_true", help="smooth losses")
@@ -229,21 +232,38 @@ def main(arguments: list[str] | None = None) -> None:
         show(drawn(options.one))
         return
     end = time.monotonic() + options.seconds
-    seed, stalls, warned, wrong, slowest = options.seed, 0, 0, 0, (0.0, options.seed)
-    while time.monotonic() < end:
+    # Seed, seconds, whether it stalled, whether it warned, whether anything was wrong.
+    rows = _logged(options.log, options.seed)
+    last = np.inf if options.count is None else options.seed + options.count
+    seed = max((row[0] + 1 for row in rows), default=options.seed)
+    while time.monotonic() < end and seed < last:
         found = fit(drawn(seed))
-        stalls += not found.solution.converged
-        warned += bool(found.warnings)
-        wrong += bool(found.wrong)
-        slowest = max(slowest, (found.seconds, seed))
+        stalled = not found.solution.converged
+        rows.append((seed, found.seconds, stalled, bool(found.warnings), bool(found.wrong)))
         if found.wrong:
             print(report(found), flush=True)
+        if options.log is not None:
+            with options.log.open("a") as file:
+                file.write(" ".join(f"{float(x):g}" for x in rows[-1][1:]).join((f"{seed} ", "\n")))
         seed += 1
+    if not rows:
+        return
+    seconds, slowest = max((row[1], row[0]) for row in rows)
+    stalls, warned, wrong = (sum(row[column] for row in rows) for column in (2, 3, 4))
     print(
-        f"{seed - options.seed} fits (seeds {options.seed} to {seed - 1}): {stalls} stalls, "
-        f"{warned} with warnings, {wrong} with anything wrong; "
-        f"slowest {slowest[0]:.1f} s (seed {slowest[1]})"
+        f"{len(rows)} fits (seeds {options.seed} to {seed - 1}): {stalls:g} stalls, "
+        f"{warned:g} with warnings, {wrong:g} with anything wrong; "
+        f"{sum(row[1] for row in rows):.0f} s in all, slowest {seconds:.1f} s (seed {slowest})"
     )
+
+
+def _logged(log: Path | None, first: int) -> list[tuple[int, float, float, float, float]]:
+    """Return the rows of an earlier run from ``first`` on."""
+    if log is None or not log.exists():
+        return []
+    rows = [line.split() for line in log.read_text().splitlines()]
+    read = [(int(row[0]), *(float(x) for x in row[1:5])) for row in rows]
+    return [row for row in read if row[0] >= first]
 
 
 if __name__ == "__main__":

@@ -406,7 +406,6 @@ class Round:
                 tol=h.number(1e-4),
                 max_iter=h.count(30) % 2**31,
                 continuation=h.flag(),
-                insist=h.flag(),
                 callback=None,
             )
 

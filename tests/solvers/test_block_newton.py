@@ -217,6 +217,15 @@ def test_measurements_as_they_are(penalty, loss):
         assert model.result_.relative_gap <= model.tol
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "ovr_squared_hinge"])
+def test_a_cold_start_far_below_alpha_max_is_solved_by_continuation(loss):
+    """Samples in general position are separated, and Newton steps at that alpha alone stall."""
+    for seed in range(2):
+        X = np.random.default_rng(seed).standard_normal((90, 90))
+        model = SparseSVC(loss, "l1/l2", alpha=1e-7, tol=1e-4, solver="block_newton")
+        assert model.fit(X, np.arange(90) % 5).dual_gap_ <= model.tol
+
+
 # ---------------------------------------------------------------- at the native border
 
 
@@ -225,7 +234,7 @@ def native(problem, **changes):
     weights = np.zeros((problem.d, problem.n_outputs))
     parts = undivided_arguments(problem) | {"loss": problem.loss.name}
     options = {"weights": weights, "warm": False, "start_intercept": None, "tol": 1e-4}
-    options |= {"max_iter": 50, "continuation": True, "insist": False, "callback": None}
+    options |= {"max_iter": 50, "continuation": True, "callback": None}
     for name, value in changes.items():
         (parts if name in parts else options)[name] = value
     return _core.block_newton(_core.SmoothProblem(**parts), **options), weights

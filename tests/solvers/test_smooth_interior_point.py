@@ -1,5 +1,6 @@
 """The interior point for smooth losses: its equations, and problems that stop other methods."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -151,6 +152,16 @@ def test_both_sides_solve_the_same_equations(loss, penalty, n_classes):
     scale = np.abs(matrix @ features).max() + 1.0
     assert np.abs(matrix @ samples - right).max() <= 1e-6 * scale
     assert np.abs(matrix @ features - right).max() <= 1e-6 * scale
+
+
+def test_a_step_of_many_groups_stores_nothing_of_groups_times_features():
+    X, y = gaussian(3, 10, 3000, 3)
+    run = InteriorPointRun(build(X, y, "squared_hinge", "l1/linf", 0.05))
+    tracemalloc.start()
+    assert run.step()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.2 * 8.0 * run.V.size * X.shape[1]
 
 
 @pytest.mark.parametrize("penalty", ["l1/l2", "l1/linf", "sparse_group"])

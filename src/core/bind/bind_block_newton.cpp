@@ -21,7 +21,7 @@ using InPlace = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool warm,
                           std::optional<Vector> start_intercept, double tol, int max_iter,
-                          bool continuation, bool insist, nb::object callback) {
+                          bool continuation, nb::object callback) {
   const SmoothProblem& problem = bound.problem();
   const int64_t outputs = problem.outputs();
   if (problem.loss.kind == LossKind::hinge) {
@@ -46,10 +46,10 @@ nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool
   BlockNewtonReport report;
   {
     nb::gil_scoped_release released;
-    report = block_newton(problem, {weights.data(), b.data()},
-                          {tol, max_iter, continuation, insist, warm,
-                           start_intercept ? start_intercept->data() : nullptr},
-                          monitor);
+    report = block_newton(
+        problem, {weights.data(), b.data()},
+        {tol, max_iter, continuation, warm, start_intercept ? start_intercept->data() : nullptr},
+        monitor);
   }
   nb::dict out;
   out["intercept"] = b.vector();
@@ -129,8 +129,7 @@ class BoundSmoothPath {
 void bind_block_newton(nb::module_& m) {
   m.def("block_newton", &run_block_newton, nb::arg("problem"), nb::kw_only(),
         nb::arg("weights").noconvert(), nb::arg("warm"), nb::arg("start_intercept").none(),
-        nb::arg("tol"), nb::arg("max_iter"), nb::arg("continuation"), nb::arg("insist"),
-        nb::arg("callback").none(),
+        nb::arg("tol"), nb::arg("max_iter"), nb::arg("continuation"), nb::arg("callback").none(),
         "Solve a smooth loss with a sparse penalty; see solvers/block_newton.py for the meaning of "
         "the arguments. The solution is left in `weights`, which hold the start if `warm`.");
   nb::class_<BoundSmoothPath>(

@@ -46,10 +46,11 @@ class BlockNewton(Solver):
     each active feature, the conjugate gradients are preconditioned with the factorised Gram matrix
     of these features, otherwise with the diagonal; where few coefficients are active and that
     is cheaper, the matrix is factorised in double precision, damped as long as kinks cut the
-    steps. Far below the alpha at which coefficients appear, and with more features to choose from
-    than samples, a few larger alphas are solved roughly first, and so they are where a run
-    stalled. With l2 and fewer samples than features, up to 1500 of them times classes, all of
-    this gives way to Newton steps on as many rotated features as there are samples.
+    steps. Where a cold start does not end within a few outer iterations, it begins again by
+    continuation: larger alphas, falling from the one at which coefficients appear, are solved
+    roughly first, each from the last one's solution. With l2 and fewer samples than features, up to
+    1500 of them times classes, all of this gives way to Newton steps on as many rotated features as
+    there are samples.
 
     Memory besides the data: their columns (sparse data by rows, or dense data), 32 bytes per sample
     and class, 16 per feature and class (8 of them the result), the entries of the active features
@@ -90,8 +91,7 @@ class BlockNewton(Solver):
             if best.converged or done >= limit:
                 return best
         weights, intercept = _point(problem, start)
-        # Whether to come from larger alphas: far below them, where a run stalled without.
-        cold, insist, insisted = start is None and best is None, False, False
+        cold = start is None and best is None
         native = smooth_problem(problem)
         with blas_threads(control.n_jobs or 1):
             while True:
@@ -99,11 +99,10 @@ class BlockNewton(Solver):
                     native,
                     weights=weights,
                     warm=not cold,
-                    start_intercept=None if insist else intercept,
+                    start_intercept=intercept,
                     tol=max(sharper * control.tol, 1e-15),
                     max_iter=limit - done,
                     continuation=cold,
-                    insist=insist,
                     callback=progress(self.name, control),
                 )
                 intercept = raw["intercept"]
@@ -116,12 +115,9 @@ class BlockNewton(Solver):
                     best = solution
                 if best.converged or done >= limit or sharper < LEAST_SHARE:
                     break
-                if raw["stalled"] and not insisted and problem.tilt is None:
-                    cold = insist = insisted = True
-                    continue
                 # The gap inside neglects the repair of the dual that the certificate makes, so a
                 # solution that just misses is asked for again, sharper.
-                cold = insist = False
+                cold = False
                 sharper *= NEXT_SHARE
         return best
 

@@ -40,21 +40,32 @@ class BlockNewton {
     columns_.require(features);
   }
 
+  // Most problems take a few steps at their own alpha. Those that do not are come to from larger alphas.
   void solve(const BlockNewtonOptions& options) {
     start(options);
-    insist_ = options.insist;
     penalty_.alpha = t_.alpha;
-    const bool cold = !options.warm && !t_.tilt;
-    if (options.continuation && cold && penalty_.selects()) {
-      free_.run(1e-2);
-      prices_.update();
-      for (const double alpha : larger_alphas()) {
-        penalty_.alpha = alpha;
-        run(Settings::kRoughly, options.max_iter, false);
-      }
-      penalty_.alpha = t_.alpha;
+    const int last = options.max_iter;
+    const bool cold = options.continuation && !options.warm && !t_.tilt && penalty_.selects() &&
+                      last > Settings::kDirect;
+    if (run(options.tol, cold ? Settings::kDirect : last, cold)) return;
+    if (!cold || iteration_ >= last) return;
+    start(options);
+    free_.run(1e-2);
+    prices_.update();
+    const std::vector<double> alphas = larger_alphas();
+    const double sharper = std::pow(std::min(options.tol / Settings::kRoughly, 1.0),
+                                    1.0 / static_cast<double>(alphas.size() + 1));
+    double tol = Settings::kRoughly;
+    const auto allowed = [&] { return std::min(last - iteration_, Settings::kPathIterations); };
+    for (const double alpha : alphas) {
+      if (!follow(alpha, nullptr, tol, allowed())) break;
+      tol *= sharper;
     }
-    run(options.tol, options.max_iter, true);
+    if (follow(t_.alpha, nullptr, options.tol, allowed())) {
+      monitor_.record(iteration_, prices_.objective, std::max(prices_.gap, 0.0), prices_.nonzeros);
+      return;
+    }
+    run(options.tol, last, false);
   }
 
   // The next point of a path, from where the last one ended.
@@ -118,27 +129,24 @@ class BlockNewton {
     rows_.refresh_slopes();
   }
 
+  // From the alpha at which coefficients appear down to, and without, the problem's own.
   std::vector<double> larger_alphas() const {
     std::vector<double> alphas;
     const double ratio = prices_.largest_norm;
-    // With fewer violators than samples the loss itself tells the features apart: on 60000 x 784
-    // pixels the larger alphas took three quarters of the time and helped nothing.
-    const auto violators =
-        std::count_if(prices_.norms.begin(), prices_.norms.end(), [](double x) { return x > 1.0; });
-    if (!insist_ && (!(ratio > Settings::kFarBelow) || violators <= rows_.n)) return alphas;
-    if (!(ratio > Settings::kRatio)) return alphas;
-    const int steps = static_cast<int>(std::log(ratio) / std::log(Settings::kRatio));
-    for (int s = 1; s <= steps; ++s) {
+    const int steps =
+        ratio > 1.0 ? static_cast<int>(std::log(ratio) / std::log(Settings::kRatio)) : 0;
+    for (int s = 1; s <= steps; ++s)
       alphas.push_back(t_.alpha * std::pow(ratio, 1.0 - static_cast<double>(s) / (steps + 1)));
-    }
     return alphas;
   }
 
   // Solve at alpha from the solution at the last one, on the groups that the sequential strong rule
-  // leaves; then price all groups and add what it missed.
+  // leaves; then price all groups and add what it missed. Without the norms of the columns there is no
+  // certificate, the alphas may be far apart and only present violators join at first.
   bool follow(double alpha, const double* column_norms, double tol, int max_iter) {
     const bool first = std::isnan(last_alpha_);
-    const double limit = first ? 0.0 : 2.0 * alpha / last_alpha_ - 1.0;
+    const double share = first ? 1.0 : alpha / last_alpha_;
+    const double limit = first || !column_norms ? share : 2.0 * share - 1.0;
     penalty_.alpha = alpha;
     if (first) {
       free_.run(1e-2);
@@ -147,28 +155,27 @@ class BlockNewton {
     working_.clear();
     for (int64_t u = 0; u < penalty_.count(); ++u)
       if (!penalty_.selects() || penalty_.is_free(u) || !prices_.is_zero(u) ||
-          prices_.norms[at(u)] > (first ? 1.0 : limit))
+          prices_.norms[at(u)] > limit)
         working_.push_back(u);
     require_columns();
     secant_.extrapolate(working_, alpha);
     last_alpha_ = alpha;
     crowded_ = was_crowded_ = false;
     const int last = iteration_ + max_iter;
-    for (double share = Settings::kPathShare; share > Settings::kLeastShare;) {
-      const double goal = share * tol;
-      if (!solve_working_set(goal, last)) return false;
+    for (double part = Settings::kPathShare; part > Settings::kLeastShare;) {
+      if (!solve_working_set(part * tol, last)) return false;
       centre();
       if (++since_refresh_ >= Settings::kRefreshEvery) refresh_scores();
       const bool balanced = free_.run(0.0);
       prices_.update(column_norms);
-      if (prices_.gap <= tol * std::abs(prices_.objective)) return balanced;
+      if (prices_.gap <= tol * std::abs(prices_.objective)) return balanced || !column_norms;
       const std::size_t known = working_.size();
       for (int64_t u = 0; u < penalty_.count(); ++u)
         if (prices_.norms[at(u)] > 1.0 &&
             !std::binary_search(working_.begin(),
                                 working_.begin() + static_cast<std::ptrdiff_t>(known), u))
           working_.push_back(u);
-      if (working_.size() == known) share *= 0.2;
+      if (working_.size() == known) part *= 0.2;
       std::sort(working_.begin(), working_.end());
       require_columns();
     }
@@ -258,23 +265,24 @@ class BlockNewton {
     }
   }
 
-  void run(double tol, int max_iter, bool final) {
+  // Solve at the alpha that is set, from the present point; whether the tolerance was met. `hasty`: give up
+  // as soon as the gap falls slowly, though all violators are in the working set.
+  bool run(double tol, int max_iter, bool hasty) {
     double best_gap = std::numeric_limits<double>::infinity();
     double lowest = best_gap;
-    int idle = 0;
+    int idle = 0, since = 0;
+    double halved = best_gap;
     stalled_ = false;
-    recording_ = final;
+    recording_ = true;
     bound_ = -std::numeric_limits<double>::infinity();
     for (;;) {
       if (iteration_ % Settings::kRefreshEvery == Settings::kRefreshEvery - 1) refresh_scores();
       free_.run(1e-2 * tol * std::min(penalty_.alpha, prices_.objective));
       prices_.update();
       bound_ = std::max(bound_, prices_.bound);
-      if (final)
-        monitor_.record(iteration_, prices_.objective, std::max(prices_.gap, 0.0),
-                        prices_.nonzeros);
-      if (prices_.gap <= tol * std::abs(prices_.objective)) return;
-      if (iteration_ >= max_iter) return;
+      monitor_.record(iteration_, prices_.objective, std::max(prices_.gap, 0.0), prices_.nonzeros);
+      if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
+      if (iteration_ >= max_iter) return false;
       // The gap jumps about; a falling objective is progress too. Where the gap is first order in
       // the distance from the optimum, the objective is second order.
       const double share = std::min(prices_.gap / std::abs(prices_.objective), 1.0);
@@ -283,14 +291,15 @@ class BlockNewton {
       idle = better ? 0 : idle + 1;
       best_gap = std::min(best_gap, prices_.gap);
       lowest = std::min(lowest, prices_.objective);
+      since = crowded_ || best_gap < 0.5 * halved ? 0 : since + 1;
+      if (since == 0) halved = best_gap;
+      if (hasty && since > Settings::kHaste) return false;
       if (idle > Settings::kPatience) {
         stalled_ = true;
-        return;
+        return false;
       }
       choose_working_set();
       improve(working_, tol);
-      // A larger alpha is there for the support, and the gap lags behind that.
-      if (!final && !insist_ && prices_.objective - last_ < Settings::kRoughly * last_) return;
       ++iteration_;
     }
   }
@@ -383,7 +392,7 @@ class BlockNewton {
   int iteration_ = 0, since_refresh_ = 0, cg_limit_ = Settings::kFirstLimit, whole_ = 0;
   // Whether violators were left out of the working set, and of the one before.
   bool crowded_ = false, was_crowded_ = false;
-  bool forwards_ = true, stalled_ = false, recording_ = false, insist_ = false;
+  bool forwards_ = true, stalled_ = false, recording_ = false;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 //   duality gap: c times the slopes is dual feasible where c is at most one over the dual norm.
 // * A working set holds the support and the worst violators. On it epochs of coordinate descent
 //   alternate with Newton steps on the coordinates that are not zero.
-// * Far below the alpha at which coefficients appear, a few larger alphas are solved roughly first.
+// * Where that does not end soon, a falling sequence of larger alphas is solved roughly first.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,8 @@ namespace sparsvm {
 struct BlockNewtonOptions {
   double tol = 1e-4;
   int max_iter = 200;
-  bool continuation = true;
-  bool insist = false;                      // on the continuation, where a run without it stalled
-  bool warm = false;                        // the point holds a start
+  bool continuation = true;  // from larger alphas where a cold start does not end soon
+  bool warm = false;         // the point holds a start
   const double* start_intercept = nullptr;  // outputs, or null
 };
 

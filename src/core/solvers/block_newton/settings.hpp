@@ -10,9 +10,11 @@
 namespace sparsvm {
 
 struct BlockNewtonSettings {
-  // Continuation: the relative gap or progress at larger alphas, how far below the alpha at which
-  // coefficients appear it begins, and the ratio between its alphas.
-  static constexpr double kRoughly = 0.1, kFarBelow = 1000.0, kRatio = 10.0;
+  // Continuation: outer iterations before it begins (four of five stress problems end within them), or
+  // those in which the gap was not halved, the ratio between its alphas, outer iterations for each, and the
+  // relative gap at the first of them; at the others it falls towards the tolerance.
+  static constexpr int kDirect = 20, kHaste = 5, kPathIterations = 50;
+  static constexpr double kRatio = 3.0, kRoughly = 0.1;
   // Paths: the share of the tolerance for the problem on the working set, and where to give up.
   static constexpr double kPathShare = 0.9, kLeastShare = 1e-5;
   // The share of the tolerance that intercepts and unpenalised weights off their optimum may add to a gap

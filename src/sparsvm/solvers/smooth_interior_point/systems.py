@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 
 from sparsvm._typing import Bools, Floats
 from sparsvm.solvers.smooth_interior_point.cones import Curvature
@@ -112,17 +113,20 @@ class PenaltyCurvature:
             out[cones.members] += self.inverse[cones.members] * ray * along[cones.groups]
         return out
 
-    def rays(self) -> Floats:
-        """Return the columns :math:`D^{-1} r` whose products the inverse adds to a diagonal."""
+    def rays(self) -> Any:
+        """Return the columns :math:`D^{-1} r` whose products the inverse adds to a diagonal.
+
+        They are sparse: a coordinate belongs to one group.
+        """
         if self.grouped is None:
-            return np.zeros((self.diagonal.size, 0))
+            return sp.csr_matrix((self.diagonal.size, 0))
         cones = self.grouped.cones
-        columns = np.zeros((self.diagonal.size, cones.size))
-        at = cones.members
-        columns[at, cones.groups] = self.inverse[at] * self.grouped.ray
+        at, groups = cones.members, cones.groups
         used = np.ones(cones.size, dtype=bool)
-        used[cones.groups[self.inverse[at] == 0.0]] = False
-        return np.asarray(columns[:, used] * np.sqrt(self.factor[used]))
+        used[groups[self.inverse[at] == 0.0]] = False
+        entries = self.inverse[at] * self.grouped.ray * np.sqrt(self.factor[groups])
+        columns = sp.csc_matrix((entries, (at, groups)), shape=(self.diagonal.size, cones.size))
+        return columns[:, np.flatnonzero(used)].tocsr()
 
 
 def factorised(matrix: Floats) -> Equations | None:
@@ -193,12 +197,17 @@ def by_samples(
     (n, width), first = X.shape, outputs.start
 
     def scores(V: Floats) -> Floats:
-        """Return the flat scores of one or several columns of coefficients."""
-        parts = V.reshape(V.shape[0] // width, width, V.shape[1] if V.ndim == 2 else 1)
-        found = np.zeros((n, n_classes, parts.shape[2]))
-        for k, part in enumerate(parts):
-            found[:, first + k] = X @ part
-        return found.reshape(n * n_classes, *V.shape[1:])
+        """Return the flat scores of coefficients."""
+        found = np.zeros((n, n_classes))
+        found[:, outputs] = X @ V.reshape(-1, width).T
+        return found.ravel()
+
+    def scores_of_columns(V: Any) -> Floats:
+        """Return the flat scores of several columns of coefficients, a sparse matrix by rows."""
+        found = np.zeros((n, n_classes, V.shape[1]))
+        for k in range(V.shape[0] // width):
+            found[:, first + k] = (V[k * width : (k + 1) * width].T @ X.T).T
+        return found.reshape(n * n_classes, V.shape[1])
 
     def back(flat: Floats) -> Floats:
         return np.asarray((flat.reshape(n, n_classes)[:, outputs].T @ X).ravel())
@@ -207,12 +216,14 @@ def by_samples(
     weight = float(roots.multiply(roots).sum()) / n
     gain = weight * np.tile(np.sum(X * X, axis=0), penalty.diagonal.size // width) * penalty.inverse
     penalty.keep((penalty.inverse == 0.0) | (gain > LARGEST_GAIN))
+    if penalty.kept.size > n * n_classes:
+        return None  # the features' own matrix is smaller
     response = np.zeros((n, n_classes, n, n_classes))
     for k, inverse in enumerate(penalty.inverse.reshape(-1, width)):
         used = np.flatnonzero(inverse)
         Z = X[:, used]
         response[:, first + k, :, first + k] = (Z * inverse[used]) @ Z.T
-    rays = scores(penalty.rays())
+    rays = scores_of_columns(penalty.rays())
     flat = response.reshape(n * n_classes, n * n_classes) + rays @ rays.T
     inner = np.asarray(roots.T @ (roots.T @ flat).T)
     inner[np.diag_indices_from(inner)] += 1.0
@@ -228,9 +239,8 @@ def by_samples(
         )
 
     kept = penalty.kept
-    units = np.zeros((penalty.diagonal.size, kept.size))
-    units[kept, np.arange(kept.size)] = 1.0
-    images = scores(units)
+    ones = (np.ones(kept.size), (kept, np.arange(kept.size)))
+    images = scores_of_columns(sp.csr_matrix(ones, shape=(penalty.diagonal.size, kept.size)))
     solve_kept = factorised(images.T @ through(images) + penalty.of_kept()) if kept.size else None
     if kept.size and solve_kept is None:
         return None
