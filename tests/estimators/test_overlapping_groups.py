@@ -172,7 +172,8 @@ def test_paths_cross_validation_budgets_and_resamples_take_them(per_class, tmp_p
     path = svm_path(frame, Y, penalty=penalty, n_alphas=6)
     assert path.coefs[0].shape == (3, 8) and path.gaps.max() <= 1e-3
     assert path.n_selected[0] == 0 and path.n_selected[-1] > 2
-    assert alpha_max(frame, Y, penalty=penalty) == pytest.approx(path.alphas[0], rel=1e-2)
+    largest = alpha_max(frame, Y, penalty=penalty)  # grids begin within 5 % above it
+    assert largest * (1 - 1e-6) <= path.alphas[0] <= 1.05 * largest
     chosen = SparseSVCCV(penalty=penalty, n_alphas=4, cv=3).fit(frame, Y)
     assert chosen.coef_.shape == (3, 8) and chosen.dual_gap_ <= 1e-3
     assert len(chosen.selected_groups_) >= 1

@@ -397,7 +397,7 @@ def test_the_same_problem_gives_the_same_bits():
 def test_an_iteration_limit_is_reported_with_an_honest_residual():
     _, problem = random_problem(31)
     full = solve(problem)
-    assert full.n_iter > 2
+    assert full.n_iter > 1
     start = Start(np.zeros_like(full.coef), np.zeros_like(full.intercept))
     cut = DCA().solve(problem, start, Control(tol=1e-9, max_iter=1))
     assert (cut.status, cut.n_iter) == ("max_iter", 1)

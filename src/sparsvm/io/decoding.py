@@ -19,6 +19,7 @@ from sparsvm.io.tables import (
     ESTIMATORS,
     LABEL_TYPES,
     LARGEST_EXPANSION,
+    LATER,
     OBJECTS,
     RESULTS,
     SHARED,
@@ -115,6 +116,7 @@ class Decoder:
         kind = _named(RESULTS, name)
         found = {key: self.value(value) for key, value in _by_name(values).items()}
         names = {field.name for field in fields(kind)}
+        found = {key: value for key, value in LATER.items() if key in names} | found
         found |= {key: value for key, value in DROPPED.items() if key in names}
         found |= dict.fromkeys(SHARED)
         if set(found) != names:

@@ -49,6 +49,8 @@ RESULTS: dict[str, type[Any]] = {
 # What a result does not take into a file: the model's own arrays, and how they were found.
 SHARED = ("coef", "intercept")
 DROPPED: dict[str, Any] = {"dual": None, "proof": None, "history": History.empty()}
+# Values of a certificate that came after the first version of the format, for files without them.
+LATER: dict[str, Any] = {"local_minimum": None}
 # An array of more bytes is not written as a sparse one, so that no small file claims more memory.
 LARGEST_EXPANSION = 2**30
 # Bytes of a character in an array of texts.
