@@ -7,7 +7,7 @@
 #   make test-all   the same with long tests and many more random examples
 #   make test-oldest  the suite with the oldest dependencies (Python 3.10 or 3.11)
 #   make sanitize   the native tests under AddressSanitizer and UBSan (Linux, gcc)
-#   make lint       ruff, mypy, layers    make format   rewrite in the house style
+#   make lint       ruff, mypy, layers    make format   rewrite in the project's style
 #   make clean      remove everything that was built
 
 PYTHON ?= python3

@@ -51,7 +51,7 @@ def gaussians(n, d, K):
     return X, np.argmax(X @ W + 2.0 * rng.standard_normal((n, K)), axis=1)
 
 
-def texts(n, d, K):
+def documents(n, d, K):
     """Counts of words whose frequencies fall like 1/rank, some of them tied to a class."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % K
@@ -67,8 +67,8 @@ DATA = {
     "genes 60 x 5000, K = 3": lambda: gaussians(60, 5000, 3),
     "dense 400 x 300, K = 4": lambda: gaussians(400, 300, 4),
     "dense 2000 x 300, K = 4": lambda: gaussians(2000, 300, 4),
-    "text 100 x 5000, K = 5": lambda: texts(100, 5000, 5),
-    "text 1000 x 5000, K = 10": lambda: texts(1000, 5000, 10),
+    "sparse 100 x 5000, K = 5": lambda: documents(100, 5000, 5),
+    "sparse 1000 x 5000, K = 10": lambda: documents(1000, 5000, 10),
 }
 
 

@@ -45,7 +45,8 @@ def signed_dual(problem, dual):
     """The dual with minus the sum of the others in place of the true class's entry.
 
     Subtracting the mass from that entry is the same but for a rounding of the size of the mass,
-    which would drown small entries. One-vs-rest with more than two classes only turns its sign.
+    beside which small entries would be lost. One-vs-rest with more than two classes only turns
+    its sign.
     """
     signed = np.array(dual)
     for i, true in enumerate(problem.y):

@@ -99,7 +99,7 @@ def test_sparse_columns_that_are_all_but_constant_do_not_compete_with_the_interc
     check(cases.build(sp.csr_array(X), np.arange(40) % 4, ElasticNet(0.5), share=1e-6))
 
 
-def test_nothing_is_watched_where_nothing_is_penalised():
+def test_no_block_is_priced_where_nothing_is_penalised():
     # Separable by the free feature alone: the dual shrinks to nothing, and so do the steps.
     X = np.r_[-np.arange(1.0, 9.0), np.arange(1.0, 9.0)][:, None]
     problem = cases.build(X, X[:, 0] > 0, GroupLinf(weights=[0.0]))

@@ -9,10 +9,8 @@ NB_MODULE(_core, m) {
   sparsvm::bind_problems(m);
   sparsvm::bind_ranking(m);
   sparsvm::bind_certificate(m);
-  sparsvm::bind_interior_point(m);
-  sparsvm::bind_multiplier_newton(m);
+  sparsvm::bind_hinge(m);
   sparsvm::bind_prox(m);
   sparsvm::bind_papers(m);
-  sparsvm::bind_sdca(m);
   sparsvm::bind_block_newton(m);
 }

@@ -12,14 +12,12 @@ namespace sparsvm {
 
 void bind_certificate(nanobind::module_& m);
 void bind_design(nanobind::module_& m);
-void bind_interior_point(nanobind::module_& m);
-void bind_multiplier_newton(nanobind::module_& m);
+void bind_hinge(nanobind::module_& m);
 void bind_block_newton(nanobind::module_& m);
 void bind_papers(nanobind::module_& m);
 void bind_problems(nanobind::module_& m);
 void bind_prox(nanobind::module_& m);
 void bind_ranking(nanobind::module_& m);
-void bind_sdca(nanobind::module_& m);
 
 // Calls release the GIL, so two threads could otherwise be inside the same object, and so could a
 // callback that calls the object that called it.

@@ -1,7 +1,7 @@
 // Columns of the design in compressed form, whatever its storage.
 //
-// Sparse designs lend their own columns. Of dense ones the columns that were asked for are copied,
-// zeros left out, in single precision where that is exact: coordinate descent walks columns, which
+// Sparse designs give their own columns. Of dense ones the columns that were asked for are copied,
+// zeros left out, in single precision where that is exact: coordinate descent reads columns, which
 // in C order would touch a cache line per entry.
 #pragma once
 

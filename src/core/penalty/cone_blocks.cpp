@@ -233,4 +233,192 @@ void ConeBlocks::recover(const double* dg) {
   }
 }
 
+// ---- the second-order cones of the blocks, and the second-order terms of directions ----
+
+void ConeState::scale_cone(ConeBlock& b) {
+  double ww = 0.0, vv = 0.0, wv = 0.0;
+  for (int64_t c = b.begin; c < b.end; ++c) {
+    ww += w[c] * w[c];
+    vv += v[c] * v[c];
+    wv += w[c] * v[c];
+  }
+  const double nw = std::sqrt(ww), nv = std::sqrt(vv), radius = b.shape.radius;
+  const double det_x = std::max((b.t - nw) * (b.t + nw), kLeastDeterminant * b.t * b.t);
+  const double det_s = std::max((radius - nv) * (radius + nv), kLeastDeterminant * radius * radius);
+  const double rx = 1.0 / std::sqrt(det_x), rs = 1.0 / std::sqrt(det_s);
+  const double twice_gamma = 2.0 * std::sqrt(0.5 * (1.0 + (b.t * radius + wv) * rx * rs));
+  b.eta2 = std::sqrt(det_x / det_s);
+  b.w0 = (b.t * rx + radius * rs) / twice_gamma;
+  for (int64_t c = b.begin; c < b.end; ++c) {
+    w1[c] = (w[c] * rx - v[c] * rs) / twice_gamma;
+    vec[c] = w1[c];
+  }
+}
+
+// T q = -x + T (lambda^-1 o (tau e + terms)), with lambda = T s = T^-1 x.
+void ConeState::rhs_cone(ConeBlock& b, double tau) {
+  const double eta = std::sqrt(b.eta2), radius = b.shape.radius, w0 = b.w0;
+  const double w1v = dot(b, w1, v), r0 = tau + b.term0;
+  const double l0 = b.l0 = eta * (w0 * radius + w1v);
+  double l1r1 = 0.0, ll = 0.0;
+  for (int64_t c = b.begin; c < b.end; ++c) {
+    l[c] = eta * (w1[c] * radius + v[c] + w1[c] * w1v / (1.0 + w0));
+    ll += l[c] * l[c];
+    l1r1 += l[c] * term[c];
+  }
+  const double nl = std::sqrt(ll),
+               det = std::max((l0 - nl) * (l0 + nl), kLeastDeterminant * l0 * l0);
+  const double q0 = (l0 * r0 - l1r1) / det;
+  double w1q = 0.0;
+  for (int64_t c = b.begin; c < b.end; ++c) {
+    a2[c] = (term[c] - q0 * l[c]) / l0;
+    w1q += w1[c] * a2[c];
+  }
+  b.ht = eta * (w0 * q0 + w1q) - b.t;
+  for (int64_t c = b.begin; c < b.end; ++c)
+    a2[c] = eta * (w1[c] * q0 + a2[c] + w1[c] * w1q / (1.0 + w0)) - w[c];
+}
+
+double ConeState::cone_radius_direction(const ConeBlock& b) const {
+  double ss = 0.0, along = 0.0;
+  for (int64_t c = b.begin; c < b.end; ++c) {
+    ss += w1[c] * w1[c];
+    along += w1[c] * (a2[c] - dw[c]);
+  }
+  return b.ht - 2.0 * b.w0 * along / (1.0 + 2.0 * ss);
+}
+
+// The directions of a cone where its point and its dual are the same l: T^-1 dx and T ds.
+void ConeState::scale_directions(ConeBlock& b) {
+  const double eta = std::sqrt(b.eta2), w0 = b.w0;
+  const double w1dv = dot(b, w1, dv), w1dw = dot(b, w1, dw);
+  b.dx0 = (w0 * b.dt - w1dw) / eta;
+  b.ds0 = eta * w1dv;
+  for (int64_t c = b.begin; c < b.end; ++c) {
+    sdx[c] = (dw[c] - w1[c] * b.dt + w1[c] * w1dw / (1.0 + w0)) / eta;
+    sds[c] = eta * (dv[c] + w1[c] * w1dv / (1.0 + w0));
+  }
+}
+
+// Largest a with (t, w) + a (dt, dw) in the second-order cone: the first positive root of
+// (t + a dt)^2 = |w + a dw|^2.
+double ConeState::cone_step(double t, double dt, const double* w, const double* dw, int64_t size) {
+  double ww = 0.0, dd = 0.0, wd = 0.0;
+  for (int64_t c = 0; c < size; ++c) {
+    ww += w[c] * w[c];
+    dd += dw[c] * dw[c];
+    wd += w[c] * dw[c];
+  }
+  const double nw = std::sqrt(ww), nd = std::sqrt(dd);
+  const double a = (dt - nd) * (dt + nd), half_b = t * dt - wd,
+               c = std::max((t - nw) * (t + nw), 0.0);
+  const double disc = half_b * half_b - a * c;
+  if (disc < 0.0) return kUnbounded;
+  const double root = std::sqrt(disc);
+  if (half_b <= 0.0) {
+    const double q = root - half_b;
+    return q > 0.0 ? c / q : kUnbounded;
+  }
+  return a < 0.0 ? (half_b + root) / -a : kUnbounded;
+}
+
+void ConeBlocks::add_response(const double* dg, int64_t known, std::vector<double>& values) const {
+  for (const ConeBlock& b : blocks_) {
+    if (b.end > known) break;
+    double along = 0.0;
+    for (int64_t c = b.begin; c < b.end; ++c) along += vec[c] * dg[c];
+    for (int64_t c = b.begin; c < b.end; ++c)
+      if (values[c] != 0.0) values[c] -= delta[c] * dg[c] + b.kappa * along * vec[c];
+  }
+}
+
+void ConeBlocks::keeping_weight(std::vector<char>& out) const {
+  out.assign(blocks_.size(), 0);
+  for (std::size_t a = 0; a < blocks_.size(); ++a) {
+    const ConeBlock& b = blocks_[a];
+    for (int64_t c = b.begin; c < b.end && b.pairs; ++c)
+      if (dz1[c] * x1[c] < dx1[c] * z1[c] || dz2[c] * x2[c] < dx2[c] * z2[c]) out[a] = 1;
+    if (b.pairs) continue;
+    double vv = 0.0, along = 0.0;
+    for (int64_t c = b.begin; c < b.end; ++c) {
+      vv += v[c] * v[c];
+      along += v[c] * dv[c];
+    }
+    const double norm = std::sqrt(vv);
+    out[a] = -along * b.t < b.dt * (b.shape.radius - norm) * norm;
+  }
+}
+
+void ConeBlocks::clear_terms() {
+  for (auto* terms : {&term1, &term2, &term}) std::fill(terms->begin(), terms->end(), 0.0);
+  for (ConeBlock& b : blocks_) b.term0 = 0.0;
+}
+
+void ConeBlocks::second_order_terms() {
+  for (ConeBlock& b : blocks_) {
+    for (int64_t c = b.begin; c < b.end && b.pairs; ++c) {
+      term1[c] = -dx1[c] * dz1[c];
+      term2[c] = -dx2[c] * dz2[c];
+    }
+    if (!b.cone) continue;
+    scale_directions(b);
+    b.term0 = -b.dx0 * b.ds0;
+    for (int64_t c = b.begin; c < b.end; ++c) {
+      b.term0 -= sdx[c] * sds[c];
+      term[c] = -(b.dx0 * sds[c] + b.ds0 * sdx[c]);
+    }
+  }
+}
+
+void ConeBlocks::add_centring_terms(double ap, double ad, double low, double high) {
+  for (ConeBlock& b : blocks_) {
+    for (int64_t c = b.begin; c < b.end && b.pairs; ++c) {
+      const double product1 = (x1[c] + ap * dx1[c]) * (z1[c] + ad * dz1[c]);
+      const double product2 = (x2[c] + ap * dx2[c]) * (z2[c] + ad * dz2[c]);
+      term1[c] += centring_term(product1, low, high);
+      term2[c] += centring_term(product2, low, high);
+    }
+    if (b.cone) add_cone_centring(b, ap, ad, low, high);
+  }
+}
+
+// The product of a cone is a vector (p0, p); its eigenvalues p0 +- |p| are what should be alike.
+void ConeBlocks::add_cone_centring(ConeBlock& b, double ap, double ad, double low, double high) {
+  scale_directions(b);
+  const double x0 = b.l0 + ap * b.dx0, s0 = b.l0 + ad * b.ds0;
+  double p0 = x0 * s0, pp = 0.0;
+  for (int64_t c = b.begin; c < b.end; ++c) {
+    const double x = l[c] + ap * sdx[c], s = l[c] + ad * sds[c];
+    p0 += x * s;
+    a1[c] = x0 * s + s0 * x;
+    pp += a1[c] * a1[c];
+  }
+  const double norm = std::sqrt(pp);
+  const double above = centring_term(p0 + norm, low, high);
+  const double below = centring_term(p0 - norm, low, high);
+  b.term0 += 0.5 * (above + below);
+  if (norm == 0.0) return;
+  const double along = 0.5 * (above - below) / norm;
+  for (int64_t c = b.begin; c < b.end; ++c) term[c] += along * a1[c];
+}
+
+void ConeBlocks::save_directions() {
+  saved_ = {dw, dx1, dx2, dv, dz1, dz2};
+  for (ConeBlock& b : blocks_) b.saved_dt = b.dt;
+}
+
+void ConeBlocks::restore_directions(bool primal, bool dual) {
+  if (primal) {
+    std::swap(dw, saved_.w);
+    std::swap(dx1, saved_.x1);
+    std::swap(dx2, saved_.x2);
+    for (ConeBlock& b : blocks_) b.dt = b.saved_dt;
+  }
+  if (dual) {
+    std::swap(dv, saved_.v);
+    std::swap(dz1, saved_.z1);
+    std::swap(dz2, saved_.z2);
+  }
+}
+
 }  // namespace sparsvm

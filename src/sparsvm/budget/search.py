@@ -30,7 +30,7 @@ from sparsvm.solvers.run.progress import progress
 # Settings.
 # Relative gaps from which on a search that is stuck is worth another method, and from which on a
 # regularised problem counts as unsolved.
-RESCUE, FAILED = 1e-8, 1e-5
+STUCK_GAP, FAILED = 1e-8, 1e-5
 # Two alphas are apart above, and the same below, such a relative distance.
 APART, SAME = 1e-6, 1e-7
 # A search without progress goes on by geometric means for so many solves.
@@ -38,6 +38,27 @@ MOST_IDLE = 8
 # Feasibility is in doubt where the penalty is this small a share of the objective, and the search
 # at its end where it is this small a share of the mean margin.
 SMALL_SHARE, VANISHED = 1e-3, 1e-13
+# The typical alpha is offset + slope * root(share of the largest hinge), as a share of a bound on
+# alpha_max: measured on leukemia and digits with l1, l1/l2 and l1/linf, within a factor of 2. The
+# last is that of a budget of zero.
+TYPICAL_OFFSET, TYPICAL_SLOPE, TYPICAL_ZERO = 0.12, 0.5, 0.02
+# The rest are rules of thumb that were set once. The second alpha aims beyond the budget by this
+# share of the way to it, at no less than the second share of the budget, and is the first one
+# times or divided by the third at most.
+BEYOND, LEAST_AIM, SECOND_FACTOR = 0.3, 0.3, 3.0
+# Tolerance of a solve in tolerances of the penalty's share of the objective, and that share before
+# it is known.
+INNER_TOL, FIRST_SHARE = 0.1, 0.2
+# With a budget of zero every alpha is this share of the last one. Otherwise a smaller alpha is
+# this share of it where nothing is known, and within these limits.
+NEXT_FOR_ZERO = 0.1
+SMALLER, LEAST_SMALLER, MOST_SMALLER = 0.3, 0.05, 0.98
+# Shares of the gap before that a solve leaves: from the first on there is no progress, from the
+# second on it is slow.
+NO_PROGRESS, SLOW_PROGRESS = 0.99, 0.3
+# An end is near where it is this share of the other's distance from the budget; the line through
+# its last two points is followed so far beyond, unless it leads this near to the larger alpha.
+NEAR_END, LINE_BEYOND, NEAR_LARGEST = 0.2, 1.5, 0.9
 
 
 class BudgetSearch(Parameterised):
@@ -96,7 +117,7 @@ class BudgetSearch(Parameterised):
             start = None if start is None else start.with_masses(search.problem.regularised.mass)
             alpha = None
         search.run(start, alpha)
-        search.rescue()
+        search.solve_by_cone_program()
         return search.solution()
 
 
@@ -146,7 +167,9 @@ class _Search:
     def run(self, start: Start | None, alpha: float | None) -> None:
         """Enclose the budget, then narrow the pair until the gap is as small as asked."""
         if alpha is None or not 0.0 < alpha < np.inf:
-            typical = self._typical_alpha(self.problem.eta) if self.problem.eta > 0.0 else 0.02
+            typical = (
+                self._typical_alpha(self.problem.eta) if self.problem.eta > 0.0 else TYPICAL_ZERO
+            )
             alpha = self.bound.alpha * typical
         self._visit(alpha, start)
         assert self.last is not None
@@ -154,7 +177,7 @@ class _Search:
             if self.problem.eta == 0.0:
                 # From some alpha on no margin is given up for a smaller penalty; below that, only
                 # the rounding of the solves changes.
-                self._visit(0.1 * self.last.alpha, None)
+                self._visit(NEXT_FOR_ZERO * self.last.alpha, None)
                 self._require_feasible()
                 self.stuck = self.stuck or self.idle > 2
             elif self.previous is None:
@@ -168,26 +191,25 @@ class _Search:
             self.stuck |= self.failed > 2 and fits_cone_program(self.problem)
 
     def _typical_alpha(self, hinge: float) -> float:
-        """Return the alpha of a solution with that mean hinge, as a share of a bound on alpha_max.
-
-        Measured on leukemia and digits with l1, l1/l2 and l1/linf: within a factor of 2.
-        """
-        return 0.12 + 0.5 * float(np.sqrt(min(hinge / self.hinge_of_zeros, 1.0)))
+        """Return the alpha with that mean hinge, about, as a share of a bound on alpha_max."""
+        root = float(np.sqrt(min(hinge / self.hinge_of_zeros, 1.0)))
+        return TYPICAL_OFFSET + TYPICAL_SLOPE * root
 
     def _second(self, first: FrontierPoint) -> float:
         """Return the second alpha: the first one moved along the typical curve, a bit beyond."""
         eta = self.problem.eta
         aim = min(
-            max(eta + 0.3 * (eta - first.hinge), 0.3 * eta), 0.5 * (eta + self.hinge_of_zeros)
+            max(eta + BEYOND * (eta - first.hinge), LEAST_AIM * eta),
+            0.5 * (eta + self.hinge_of_zeros),
         )
         ratio = self._typical_alpha(aim) / self._typical_alpha(first.hinge)
         # A larger step than the curve has, should it be steeper here.
-        return first.alpha * float(np.clip(ratio, 0.3, 3.0))
+        return first.alpha * float(np.clip(ratio, 1.0 / SECOND_FACTOR, SECOND_FACTOR))
 
     def _visit(self, alpha: float, start: Start | None) -> None:
         """Solve at ``alpha`` and take the solution as one end of the enclosing pair."""
-        share = self.last.share if self.last is not None else 0.2
-        tol = min(0.1 * self.control.tol * share, self.tightest)
+        share = self.last.share if self.last is not None else FIRST_SHARE
+        tol = min(INNER_TOL * self.control.tol * share, self.tightest)
         tol = max(tol, SHARP if self.tightest > SHARP else SHARPEST)
         if start is None and self.last is not None:
             start = Start(self.last.coef, self.last.intercept, self.last.dual)
@@ -212,8 +234,8 @@ class _Search:
             self.bound = bound
         self._update_candidates()
         after = self.penalty - self.bound.value
-        self.idle = 0 if after < 0.99 * before or not after < np.inf else self.idle + 1
-        self.slow = not self.slow and 0.3 * before < after < np.inf
+        self.idle = 0 if after < NO_PROGRESS * before or not after < np.inf else self.idle + 1
+        self.slow = not self.slow and SLOW_PROGRESS * before < after < np.inf
 
     def _update_candidates(self) -> None:
         """Keep the models within the budget that the present pair gives, the cheapest first."""
@@ -244,8 +266,8 @@ class _Search:
         """Return a smaller alpha."""
         assert self.last is not None
         alpha, beyond = self.last.alpha, self._beyond()
-        ratio = 0.3 if beyond is None else beyond / alpha
-        return alpha * float(np.clip(ratio, 0.05, 0.98))
+        ratio = SMALLER if beyond is None else beyond / alpha
+        return alpha * float(np.clip(ratio, LEAST_SMALLER, MOST_SMALLER))
 
     def _between(self, under: FrontierPoint) -> float:
         """Return an alpha between those of the pair: by cubic, and every other time by chord."""
@@ -253,7 +275,8 @@ class _Search:
         alpha = 0.0
         if under.penalty > over.penalty:
             beyond, largest = self._beyond(), over.alpha if over.penalty > 0.0 else self.bound.alpha
-            if beyond is not None and under.alpha < beyond < 0.9 * largest + 0.1 * under.alpha:
+            most = NEAR_LARGEST * largest + (1.0 - NEAR_LARGEST) * under.alpha
+            if beyond is not None and under.alpha < beyond < most:
                 alpha = beyond
             elif under.hinge >= eta or self.slow:
                 alpha = chord_alpha(over, under)
@@ -284,12 +307,12 @@ class _Search:
             near, far = far, near
         before = self.ends_before[near is self.over]
         missed = near.hinge - eta
-        if before is None or (far is not None and abs(missed) > 0.2 * abs(far.hinge - eta)):
+        if before is None or (far is not None and abs(missed) > NEAR_END * abs(far.hinge - eta)):
             return None
         run, rise = near.alpha - before.alpha, near.hinge - before.hinge
         if not 0.0 < run * rise < np.inf:
             return None
-        return near.alpha - 1.5 * missed * run / rise
+        return near.alpha - LINE_BEYOND * missed * run / rise
 
     def _require_feasible(self) -> None:
         """Raise once the penalty plays no part any more and the budget is still exceeded."""
@@ -302,10 +325,10 @@ class _Search:
         self.checked = True
         refuse_if_infeasible(self.asked, self.solve)
 
-    def rescue(self) -> None:
+    def solve_by_cone_program(self) -> None:
         """Solve a small problem at once where the regularised ones were too hard."""
         gap = self.penalty - self.bound.value
-        if self._proved() or not self.stuck or gap <= RESCUE * self.penalty:
+        if self._proved() or not self.stuck or gap <= STUCK_GAP * self.penalty:
             return
         if fits_cone_program(self.problem):
             found = by_cone_program(self.problem)

@@ -109,7 +109,7 @@ class EntropyGain:
         return first, -self.total / c - float(np.sum(self.mass * curved))
 
     def peak(self) -> float:
-        return climb(self.derivatives, 1.0, self.limit) if self.total > 0.0 else 0.0
+        return maximise(self.derivatives, 1.0, self.limit) if self.total > 0.0 else 0.0
 
 
 def gain_of(problem: Problem, entries: Floats) -> Gain:
@@ -124,7 +124,9 @@ def gain_of(problem: Problem, entries: Floats) -> Gain:
     return QuadraticGain(float(np.sum(entries * margins)), float(square))
 
 
-def climb(derivatives: Callable[[float], tuple[float, float]], start: float, limit: float) -> float:
+def maximise(
+    derivatives: Callable[[float], tuple[float, float]], start: float, limit: float
+) -> float:
     """Return the c in [0, limit] that maximises a concave function, by safeguarded Newton."""
     low, high, c = 0.0, limit, start
     for _ in range(100):

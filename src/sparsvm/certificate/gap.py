@@ -27,7 +27,7 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.balance import balance
-from sparsvm.certificate.dual_gain import Gain, climb, gain_of
+from sparsvm.certificate.dual_gain import Gain, gain_of, maximise
 from sparsvm.certificate.dual_slope import (
     feature_slopes,
     largest_slope,
@@ -364,7 +364,7 @@ def _squared_scale(problem: Problem, norms: Floats, gain: Gain) -> tuple[float, 
         first, second = gain.derivatives(c)
         return first - c * curvature, second - curvature
 
-    c = climb(derivatives, 1.0, gain.limit) if curvature > 0.0 or gain.peak() > 0.0 else 0.0
+    c = maximise(derivatives, 1.0, gain.limit) if curvature > 0.0 or gain.peak() > 0.0 else 0.0
     return c, gain.value(c) - 0.5 * c * c * curvature
 
 
@@ -389,7 +389,7 @@ def conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> t
         first -= alpha * float(np.vdot(excess, slope)) / (1.0 - rho)
         return first, second - alpha * float(np.vdot(active, active)) / (1.0 - rho)
 
-    c = climb(derivatives, 1.0, gain.limit) if np.any(G) or gain.peak() > 0.0 else 0.0
+    c = maximise(derivatives, 1.0, gain.limit) if np.any(G) or gain.peak() > 0.0 else 0.0
     rounded = (np.abs(point(c)) * penalty.omega + c * error) * limit(problem)
     return c, gain.value(c) - alpha * penalty.conjugate(rounded) * (1.0 + 64.0 * UNIT)
 

@@ -117,7 +117,7 @@ def load_20newsgroups(
     kept = np.flatnonzero(counts["train"].getnnz(axis=0) >= min_df)
     weighting = TfidfTransformer().fit(counts["train"][:, kept])
     X = sp.vstack([weighting.transform(counts[part][:, kept]) for part in parts], format="csr")
-    # Choosing columns leaves rows unsorted, which every fit would mend on a copy of its own.
+    # Choosing columns leaves rows unsorted, which every fit would sort on a copy of its own.
     X.sort_indices()
     return _bunch(X, y, return_X_y, target_names=names)
 

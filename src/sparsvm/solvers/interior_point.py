@@ -32,7 +32,7 @@ GATHERED_LIMIT = 2**30
 WARM_LIMIT = 25
 # A tiny alpha is come to from one that is so many times as large, in a limited number of steps; if
 # need be so often (two: stress.py --tilts --one 401160).
-CLIMB, CLIMB_LIMIT, CLIMBS = 30.0, 100, 2
+ALPHA_FACTOR, ALPHA_LIMIT, ALPHAS = 30.0, 100, 2
 # What is asked of the core, relative to the tolerance: the certificate repairs rounding and may
 # lose a little.
 SHARP = 0.5
@@ -183,13 +183,13 @@ class InteriorPoint(Solver):
         return raw
 
     def _start_above(
-        self, problem: Problem, control: Control, climbs: int = CLIMBS
+        self, problem: Problem, control: Control, larger: int = ALPHAS
     ) -> Start | None:
         """Return the solution for a larger alpha, if need be come to from a larger one still."""
-        above = problem.with_alpha(CLIMB * problem.alpha)
+        above = problem.with_alpha(ALPHA_FACTOR * problem.alpha)
         raw = self._run(above, _Trial(), control)
-        if not raw["converged"] and climbs > 1:
-            start = self._start_above(above, control, climbs - 1)
+        if not raw["converged"] and larger > 1:
+            start = self._start_above(above, control, larger - 1)
             if start is not None:
                 raw = self._run(above, _Trial(start, from_above=True), control)
         if not raw["converged"]:
@@ -240,7 +240,7 @@ class _Trial(NamedTuple):
     def most_steps(self) -> float:
         if self.start is None:
             return np.inf
-        return CLIMB_LIMIT if self.from_above else WARM_LIMIT
+        return ALPHA_LIMIT if self.from_above else WARM_LIMIT
 
 
 def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:

@@ -31,6 +31,21 @@ FIRST_GAIN = 0.03
 CUT = 10.0
 # Growth of the gain by the steps that the last subproblem took.
 GROWTH = ((8, 3.0), (15, 1.9), (25, 1.3), (STEPS, 1.0))
+# The gain of the first subproblem, at most. This and the rest of the block are rules of thumb:
+# halving or doubling one is not known to matter.
+MOST_GAIN = 1e5
+# Subproblems in a row that brought nothing, or failed, before the method gives up.
+PATIENCE = 12
+# A gap that falls to this share is progress; without it the next aim falls to the second.
+PROGRESS, SHARPER_AIM = 0.9, 0.1
+# The least aim, in tolerances.
+LEAST_AIM = 1e-3
+# Weakness of the proximal term: this over the aim, within limits; that of the intercepts so many
+# times as much; after a failure it falls, after a success it grows by these factors.
+WEAKNESS, LEAST_WEAKNESS, MOST_WEAKNESS = 100.0, 1e3, 1e10
+INTERCEPT_WEAKNESS, WEAKNESS_FALL, WEAKNESS_GROWTH = 100.0, 10.0, 3.0
+# Accuracy of a subproblem in aims, and the coarsest.
+ACCURACY, COARSEST = 0.1, 1e-2
 
 
 class Newton(Solver):
@@ -150,13 +165,13 @@ class _Run:
             on_simplices(problem, dual) / problem.alpha,
         )
         self.best = MethodIncumbent(problem, self.method, report)
-        self.gain = float(np.clip(FIRST_GAIN / max(self.best.relative_gap, 1e-300), 1.0, 1e5))
+        self.gain = float(np.clip(FIRST_GAIN / max(self.best.relative_gap, 1e-300), 1.0, MOST_GAIN))
         self.aim, self.weakest = 1.0, np.inf
 
     @property
     def stalled(self) -> bool:
         """Whether many subproblems, or attempts at one, brought nothing."""
-        return self.idle >= 12 or self.failures >= 12
+        return max(self.idle, self.failures) >= PATIENCE
 
     def advance(self, tol: float, limit: int) -> None:
         """Solve one subproblem, take or leave its result, and set the terms of the next."""
@@ -164,16 +179,17 @@ class _Run:
         # has kept the gap from falling.
         # Never less than rounding lets it reach: from there on no subproblem counts as solved, and
         # all gain is cut away.
-        self.aim = max(min(self.best.relative_gap, self.aim), 1e-3 * tol)
+        self.aim = max(min(self.best.relative_gap, self.aim), LEAST_AIM * tol)
         size = self.method.typical_size or self.size
         # The proximal term shifts the dual by (relative change of W) / weakness, its own radius
         # being 1: that has to be well below the gap.
-        weakness = float(min(np.clip(100.0 / self.aim, 1e3, 1e10), self.weakest))
+        usual = np.clip(WEAKNESS / self.aim, LEAST_WEAKNESS, MOST_WEAKNESS)
+        weakness = float(min(usual, self.weakest))
         report = self.method.solve(
             gain=self.gain / self.margin,
             sigma=weakness * size,
-            sigma_free=100.0 * weakness * self.margin / self.mass,
-            accuracy=min(0.1 * self.aim, 0.01),
+            sigma_free=INTERCEPT_WEAKNESS * weakness * self.margin / self.mass,
+            accuracy=min(ACCURACY * self.aim, COARSEST),
             limit=min(STEPS, max(limit - self.steps, 1)),
             typical=size,
             direct=self.direct,
@@ -184,17 +200,17 @@ class _Run:
         if not report["solved"]:
             self.method.reject()
             self.gain /= CUT
-            self.weakest = max(weakness / 10.0, 1.0)
+            self.weakest = max(weakness / WEAKNESS_FALL, 1.0)
             self.failures += 1
             return
         self.method.accept()
         self.failures = 0
-        self.weakest *= 3.0
-        if self.best.gap < 0.9 * before:
+        self.weakest *= WEAKNESS_GROWTH
+        if self.best.gap < PROGRESS * before:
             self.idle = 0
         else:
             self.idle += 1
-            self.aim *= 0.1
+            self.aim *= SHARPER_AIM
         self.gain *= next(factor for most, factor in GROWTH if report["steps"] <= most)
 
 

@@ -51,7 +51,7 @@ struct BlockNewtonSettings {
 
   // Newton steps. Single precision sees no less curvature, relative to the diagonal.
   static constexpr double kFlat = 1e-7;
-  // The share of the promised descent asked for (Armijo), and what is forgiven as rounding.
+  // The share of the promised descent asked for (Armijo), and what counts as rounding.
   static constexpr double kArmijo = 1e-4, kRounding = 4e-16;
 
   // A product touches an entry of the data for each of the outputs, eight at a time; in that time a

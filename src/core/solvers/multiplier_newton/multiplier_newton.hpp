@@ -288,7 +288,7 @@ class MultiplierNewton {
   double search(Monitor& monitor);
 
   // Take the trial point if it lies below the present one by more than `decrease`. `slack` times
-  // the size of the terms is forgiven: near the solution only rounding tells the values apart.
+  // the size of the terms counts as rounding: near the solution only rounding tells the values apart.
   bool try_point(double decrease, double slack);
 
   bool is_free(int64_t e) const;

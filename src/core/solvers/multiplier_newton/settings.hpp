@@ -21,7 +21,7 @@ struct MultiplierNewtonSettings {
   static constexpr double kLong = 0.5, kShort = 0.2, kLessDamping = 10.0, kMoreDamping = 4.0;
   static constexpr double kLeastDamping = 0.01;
   // The line search: halvings down to this step, the share of the promised descent asked for
-  // (Armijo), and what is forgiven as rounding, relative to the size of the terms.
+  // (Armijo), and what counts as rounding, relative to the size of the terms.
   static constexpr double kShortest = 0.05, kArmijo = 1e-4, kRounding = 1e-14;
   // The residual is measured by steps of this share of a block's size: they do not leave its
   // neighbourhood.

@@ -139,7 +139,7 @@ class Bcd {
       if (options_.randomised && !keep) dropped_.push_back(part);
       poll();
     }
-    // Far from the solution a zero block may still wake up: the margin is the largest violation.
+    // Far from the solution a zero block may still become active: the margin is the largest violation.
     margin_ = largest_ / static_cast<double>(problem_.n());
     if (!options_.shrinking) return;
     if (options_.randomised) {
@@ -197,7 +197,7 @@ class Bcd {
       step(part, along);
       return true;
     }
-    return !(zero && options_.shrinking && asleep(part, L));
+    return !(zero && options_.shrinking && stays_zero(part, L));
   }
 
   // (9): how far the block's optimality condition is from holding.
@@ -208,7 +208,7 @@ class Bcd {
   }
 
   // Whether a zero block would stay zero under a gradient larger by the margin.
-  bool asleep(int64_t part, double L) {
+  bool stays_zero(int64_t part, double L) {
     const double factor = 1.0 + margin_ / problem_.alpha;
     if (!std::isfinite(factor)) return false;
     for (std::size_t m = 0; m < members_.size(); ++m) {

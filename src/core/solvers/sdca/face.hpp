@@ -343,7 +343,7 @@ class SdcaFace {
       features_.refresh();
       // Rounding may hide what the last steps gain.
       if (gained - (potential(intercept) - before) >=
-          Settings::kArmijo * slope - Settings::kForgiven * before) {
+          Settings::kArmijo * slope - Settings::kValueRounding * before) {
         if (turn == 0)
           damping_ = std::max(damping_ / Settings::kLessDamping, Settings::kLeastDamping);
         if (turn > 1)

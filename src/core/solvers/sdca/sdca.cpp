@@ -362,7 +362,7 @@ void Sdca::adapt() {
   };
   if (norm_penalty()) sigma_ *= factor(balance_, proximal);
   if (problem_.intercept) sigma_b_ *= factor(balance_b_, values_.intercept);
-  // Steps solved too roughly may wander for ever: where the gap stands still, solve them better.
+  // Steps solved too roughly need not converge: where the gap does not fall, solve them better.
   if (values_.gap() < Settings::kFallen * best_gap_) {
     best_gap_ = values_.gap();
     best_at_ = sweeps_;

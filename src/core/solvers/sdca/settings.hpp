@@ -57,19 +57,19 @@ struct SdcaSettings {
   // 10003 sentences of 77 classes, 4500 free duals, 0.1 ms against 6). They begin
   // below this relative gap, where sweeps alone would take longer than so many for what is left, and
   // more than a digit is; for less, of sparse data, they are worth it by entries and where sweeps
-  // have been this many (4000 texts of 100 classes, l1/linf, to 1e-3: 3590 sweeps alone).
+  // have been this many (4000 documents of 100 classes, l1/linf, to 1e-3: 3590 sweeps alone).
   static constexpr int64_t kProductsPerSweep = 6, kEntryProductsPerSweep = 60;
   static constexpr int64_t kPatience = 300;
   static constexpr double kNewtonGap = 1e-2, kManySweeps = 100.0, kDigit = 10.0;
-  // By entries the face still changes while the step is solved for: of 4000 and 10003 texts, 100 and
-  // 77 classes, to 1e-4, 20 products take 0.75 of the time of 100.
+  // By entries the face still changes while the step is solved for: of 4000 and 10003
+  // documents, 100 and 77 classes, to 1e-4, 20 products take 0.75 of the time of 100.
   static constexpr int kMostProducts = 100, kMostEntryProducts = 20, kMostHalvings = 8;
   static constexpr double kAccuracy = 0.1;  // of the linear equation, in the preconditioned norm
   // The damping grows where steps are cut and falls where they are not.
   static constexpr double kFirstDamping = 0.1, kLeastDamping = 1e-8, kMostDamping = 1.0;
   static constexpr double kLessDamping = 4.0, kMoreDamping = 4.0, kMuchMoreDamping = 16.0;
-  // The share of the promised ascent asked for (Armijo), and what is forgiven as rounding.
-  static constexpr double kArmijo = 0.1, kForgiven = 1e-14;
+  // The share of the promised ascent asked for (Armijo), and what counts as rounding.
+  static constexpr double kArmijo = 0.1, kValueRounding = 1e-14;
   // Bytes that may always be copied; beyond, a quarter of the data.
   static constexpr int64_t kSmallCopy = int64_t{1} << 21;
 
