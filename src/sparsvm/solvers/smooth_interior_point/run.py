@@ -11,8 +11,10 @@ from sparsvm.solvers.smooth_interior_point.cones import BoxCones, Cones, RoundCo
 from sparsvm.solvers.smooth_interior_point.systems import (
     Equations,
     PenaltyCurvature,
+    by_features,
     by_samples,
-    factorised,
+    features_work,
+    samples_work,
 )
 from sparsvm.solvers.smooth_interior_point.terms import LogisticTerms, SquaredTerms
 
@@ -71,7 +73,7 @@ class InteriorPointRun:
         self.cones = [kind(cones, mu) for cones, kind in groups if cones.size]
         self.loss = SquaredTerms(problem, scores, mu) if squared else LogisticTerms(problem, scores)
         self.parts = [self.loss, *self.cones]
-        self.samples_first = self._samples_are_cheaper()
+        self.samples_are_accurate = True
 
     def _read_columns(self) -> None:
         problem, d = self.problem, self.problem.d
@@ -119,9 +121,9 @@ class InteriorPointRun:
         solve = self._equations()
         if solve is not None:
             self._direct(solve, 0.0, False)
-        if self.samples_first and (solve is None or solve.residual > ACCURATE):
+        if self.samples_are_accurate and solve is not None and solve.residual > ACCURATE:
             # Near the solution the elimination of features loses digits; their own matrix does not.
-            self.samples_first = False
+            self.samples_are_accurate = False
             solve = self._equations()
             if solve is not None:
                 self._direct(solve, 0.0, False)
@@ -145,23 +147,19 @@ class InteriorPointRun:
             part.advance(length)
         return True
 
-    def _samples_are_cheaper(self) -> bool:
-        n, rows = self.problem.n, self.problem.n * self.problem.n_classes
-        several = [c.cones.size for c in self.cones if c.cones.size < c.cones.members.size]
-        samples = n * n * self.V.size + rows * rows * sum(several) + rows**3 / 3
-        return samples < n * self.V.size**2 / 2 + self.V.size**3 / 3
-
     def _equations(self) -> Equations | None:
         """Return a solver of the step's equations."""
-        penalty = PenaltyCurvature(self.square, [cones.curvature() for cones in self.cones])
-        if self.samples_first:
+        self.penalty = PenaltyCurvature(self.square, [cones.curvature() for cones in self.cones])
+        n, K, groups = self.problem.n, self.problem.n_classes, self.penalty.rays.shape[1]
+        features = features_work(n, self.V.size) if self.V.size <= LARGEST_MATRIX else np.inf
+        if self.samples_are_accurate and samples_work(n, K, self.V.size, groups, 0) < features:
             roots = self.loss.roots()
-            return by_samples(self.X, self.outputs, self.problem.n_classes, roots, penalty)
-        if self.V.size > LARGEST_MATRIX:
+            solve = by_samples(self.X, self.outputs, K, roots, self.penalty, features)
+            if solve is not None:
+                return solve
+        if features == np.inf:
             return None
-        matrix = self._hessian()
-        penalty.add_to(matrix)
-        return factorised(matrix)
+        return by_features(self._hessian(), self.penalty)
 
     def _hessian(self) -> Floats:
         K, m, first = self.problem.n_outputs, self.width, self.outputs.start
@@ -182,7 +180,7 @@ class InteriorPointRun:
         right = -(slopes.T @ self.X + self.linear).ravel() - self.square * self.V
         for cones in self.cones:
             right[cones.cones.members] -= cones.force(tau, second)
-        dV: Floats = solve(right)
+        dV = self.penalty.lower(solve(self.penalty.lift(right)))
         self.loss.recover(self._scores(dV))
         for cones in self.cones:
             cones.recover(dV[cones.cones.members])

@@ -1,17 +1,25 @@
 r"""The equations of a step of the interior point for smooth losses, solved from either side.
 
-.. math:: \bigl(X^\top H X + D\bigr)\, dV = right,
+.. math:: \bigl(X^\top H X + D - \textstyle\sum_g r_g r_g^\top\bigr)\, dV = right,
 
-H being the Hessian of the loss in the scores and D the curvature of the penalty: a diagonal, less
-one :math:`r r^\top` for every group. From the side of the features the matrix is formed and
-factored. From that of the samples, with :math:`H = L L^\top`,
+H being the Hessian of the loss in the scores, D a diagonal and r the rays of the groups of the
+penalty. Where coordinates are tied or a group has a direction, D is large, and :math:`D - r r^\top`
+small along :math:`D^{-1} r` only: written out it would lose its digits. With one more coordinate s
+for every group, :math:`dV = w + D^{-1} r\, s`, the curvature of the penalty is a diagonal C: D for
+w, :math:`1 - r^\top D^{-1} r` for s. Nothing cancels in
 
-.. math:: S = L\, (I + L^\top X D^{-1} X^\top L)^{-1} L^\top
+.. math:: \bigl(B^\top H B + C\bigr)\,(w, s) = (right, r^\top D^{-1} right),
+          \qquad B = X\,(I, D^{-1} r).
 
-needs a matrix of the size of the samples times the classes, X and D being those of the coordinates
-that are eliminated. Those without penalty, whose D is zero, and those whose D is so small that
+From the side of the features this matrix is formed and factored, but for the coordinates beside
+whose C their curvature by the loss is nothing. From that of the samples, with :math:`H = L L^\top`,
+
+.. math:: S = L\, (I + L^\top B C^{-1} B^\top L)^{-1} L^\top
+
+needs a matrix of the size of the samples times the classes, B and C being those of the coordinates
+that are eliminated. Those without penalty, whose C is zero, and those whose C is so small that
 their elimination would cost all digits (the active ones, near the solution) stay as unknowns f of
-:math:`(X_f^\top S X_f + D_f)\, f = r_f - X_f^\top S X D^{-1} r`, and the others follow.
+:math:`(B_f^\top S B_f + C_f)\, f = r_f - B_f^\top S B C^{-1} r`, and the others follow.
 """
 
 from __future__ import annotations
@@ -24,123 +32,81 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from sparsvm._typing import Bools, Floats
+from sparsvm._typing import Floats
 from sparsvm.solvers.smooth_interior_point.cones import Curvature
 
 # Settings.
 # Shares of the diagonal added until the factorisation succeeds: equal shifts of all classes have no
 # curvature, and near the solution the diagonal spans twenty orders.
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
-# Steps of iterative refinement.
+# Steps of iterative refinement, and the relative residual after which there is no other.
 REFINEMENTS = 3
-# Coordinates are eliminated where that multiplies rounding errors by no more than this.
-LARGEST_GAIN = 1e5
+REFINED = 1e-11
+# Coordinates are eliminated where that multiplies rounding errors by no more than this: a step of
+# refinement takes six digits off what is left.
+LARGEST_GAIN = 1e9
+# The curvature of a coordinate by the loss, relative to its C, that refinement makes good: three
+# steps of it multiply what neglecting it leaves by the root's cube.
+NEGLIGIBLE = 1e-8
 
 Solve = Callable[[Floats], Floats]
 
 
 class PenaltyCurvature:
-    """D: the squares and the cones of a penalty together.
+    """The squares and the cones of a penalty, as a diagonal in the coordinates w and s.
 
     At most one of its kinds of cones has groups of several coordinates; of the others the matrix
     is diagonal.
+
+    Attributes
+    ----------
+    curvature : array of shape (p + groups,)
+        C.
+    rays : sparse matrix of shape (p, groups)
+        The columns :math:`D^{-1} r`. They are sparse: a coordinate belongs to one group.
     """
 
     def __init__(self, square: Floats, parts: list[Curvature]) -> None:
-        self.diagonal = square.copy()
+        diagonal = square.copy()
         for part in parts:
-            self.diagonal[part.cones.members] += part.diagonal
+            diagonal[part.cones.members] += part.diagonal
+        self.size = diagonal.size
         grouped = [part for part in parts if part.cones.size < part.cones.members.size]
-        self.grouped = grouped[0] if grouped else None
-        self.inverse = np.zeros_like(self.diagonal)
-        np.divide(1.0, self.diagonal, out=self.inverse, where=self.diagonal > 0.0)
-        self.kept = np.zeros(0, dtype=np.intp)
-        if self.grouped is not None:
-            cones, ray = self.grouped.cones, self.grouped.ray
-            other = 1.0 / self.grouped.diagonal - self.inverse[cones.members]
-            self.factor = 1.0 / (self.grouped.rest + cones.sums(ray**2 * other))
-
-    def add_to(self, matrix: Floats) -> None:
-        """Add D to a matrix."""
-        matrix[np.diag_indices_from(matrix)] += self.diagonal
-        if self.grouped is None:
+        if not grouped:
+            self.curvature = diagonal
+            self.rays = sp.csr_matrix((self.size, 0))
             return
-        cones, ray = self.grouped.cones, self.grouped.ray
-        ends = np.append(cones.starts[1:], cones.members.size)
-        for first, last in zip(cones.starts, ends, strict=True):
-            at = cones.members[first:last]
-            matrix[np.ix_(at, at)] -= np.outer(ray[first:last], ray[first:last])
+        (part,) = grouped
+        cones, members = part.cones, part.cones.members
+        own = diagonal[members]
+        other = 1.0 / part.diagonal - 1.0 / own
+        self.curvature = np.append(diagonal, part.rest + cones.sums(part.ray**2 * other))
+        self.rays = sp.csr_matrix(
+            (part.ray / own, (members, cones.groups)), shape=(self.size, cones.size)
+        )
 
-    def keep(self, kept: Bools) -> None:
-        """Leave coordinates, and whole groups with any of them, out of the inverse."""
-        if self.grouped is not None:
-            cones = self.grouped.cones
-            some = np.zeros(cones.size, dtype=bool)
-            some[cones.groups[kept[cones.members]]] = True
-            kept[cones.members] |= some[cones.groups]
-        self.inverse[kept] = 0.0
-        self.kept = np.flatnonzero(kept)
+    def lift(self, V: Floats) -> Floats:
+        """Return a gradient by dV as one by w and s."""
+        return np.append(V, self.rays.T @ V)
 
-    def of_kept(self) -> Floats:
-        """Return D of the coordinates left out of the inverse."""
-        D = np.diag(self.diagonal[self.kept])
-        if self.grouped is None:
-            return D
-        place = np.full(self.diagonal.size, -1)
-        place[self.kept] = np.arange(self.kept.size)
-        cones, ray = self.grouped.cones, self.grouped.ray
-        ends = np.append(cones.starts[1:], cones.members.size)
-        for first, last in zip(cones.starts, ends, strict=True):
-            at = place[cones.members[first:last]]
-            if at[0] >= 0:
-                D[np.ix_(at, at)] -= np.outer(ray[first:last], ray[first:last])
-        return D
-
-    def product(self, V: Floats) -> Floats:
-        """Return D V."""
-        out = self.diagonal * V
-        if self.grouped is not None:
-            cones, ray = self.grouped.cones, self.grouped.ray
-            out[cones.members] -= ray * cones.sums(ray * V[cones.members])[cones.groups]
-        return out
-
-    def solve(self, right: Floats) -> Floats:
-        """Return the inverse of D times ``right``, zero where D is."""
-        out = self.inverse * right
-        if self.grouped is not None:
-            cones, ray = self.grouped.cones, self.grouped.ray
-            along = self.factor * cones.sums(ray * out[cones.members])
-            out[cones.members] += self.inverse[cones.members] * ray * along[cones.groups]
-        return out
-
-    def rays(self) -> Any:
-        """Return the columns :math:`D^{-1} r` whose products the inverse adds to a diagonal.
-
-        They are sparse: a coordinate belongs to one group.
-        """
-        if self.grouped is None:
-            return sp.csr_matrix((self.diagonal.size, 0))
-        cones = self.grouped.cones
-        at, groups = cones.members, cones.groups
-        used = np.ones(cones.size, dtype=bool)
-        used[groups[self.inverse[at] == 0.0]] = False
-        entries = self.inverse[at] * self.grouped.ray * np.sqrt(self.factor[groups])
-        columns = sp.csc_matrix((entries, (at, groups)), shape=(self.diagonal.size, cones.size))
-        return columns[:, np.flatnonzero(used)].tocsr()
+    def lower(self, lifted: Floats) -> Floats:
+        """Return dV of w and s."""
+        return np.asarray(lifted[: self.size] + self.rays @ lifted[self.size :])
 
 
-def factorised(matrix: Floats) -> Equations | None:
+def factorised(matrix: Floats) -> Solve | None:
     """Return a solver for a positive semidefinite matrix; None where it is not one."""
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    scaled = matrix * scale[:, None] * scale
+    scaled = matrix * scale
+    scaled *= scale[:, None]
     for ridge in RIDGES:
         scaled[np.diag_indices_from(scaled)] = 1.0 + ridge
         try:
-            factor = scipy.linalg.cho_factor(scaled, lower=True, check_finite=False)
+            factor = scipy.linalg.cho_factor(scaled.T, lower=True, check_finite=False)
         except scipy.linalg.LinAlgError:
             continue
-        return Equations(partial(_scaled_solve, factor, scale), matrix.__matmul__)
+        return partial(_scaled_solve, factor, scale)
     return None
 
 
@@ -168,6 +134,8 @@ class Equations:
         x = self._solve(right)
         residual = right - self._product(x)
         for _ in range(REFINEMENTS):
+            if np.linalg.norm(residual) <= REFINED * np.linalg.norm(right):
+                break
             better = x + self._solve(residual)
             left = right - self._product(better)
             if not np.linalg.norm(left) < np.linalg.norm(residual):
@@ -178,10 +146,64 @@ class Equations:
         return x
 
 
+def by_features(hessian: Floats, penalty: PenaltyCurvature) -> Equations | None:
+    """Return a solver of the equations in w and s from the side of the features.
+
+    Parameters
+    ----------
+    hessian : array of shape (p, p)
+        Of the loss.
+    penalty : PenaltyCurvature
+    """
+    C, rays = penalty.curvature, penalty.rays
+    across = np.asarray(rays.T @ hessian)
+    bent = np.append(hessian.diagonal(), np.asarray(rays.multiply(across.T).sum(axis=0)).ravel())
+    soft = bent >= NEGLIGIBLE * C
+    w, s = np.flatnonzero(soft[: penalty.size]), np.flatnonzero(soft[penalty.size :])
+    matrix = np.empty((w.size + s.size, w.size + s.size))
+    matrix[: w.size, : w.size] = hessian if w.size == penalty.size else hessian[np.ix_(w, w)]
+    matrix[w.size :, : w.size] = across[np.ix_(s, w)]
+    matrix[: w.size, w.size :] = matrix[w.size :, : w.size].T
+    matrix[w.size :, w.size :] = np.asarray((rays[:, s].T @ across[s].T).T)
+    matrix[np.diag_indices_from(matrix)] += C[soft]
+    inner = factorised(matrix)
+    if inner is None:
+        return None
+    stiff = np.zeros_like(C)
+    np.divide(1.0, C + bent, out=stiff, where=~soft)
+
+    def solve(right: Floats) -> Floats:
+        out = stiff * right
+        out[soft] = inner(right[soft])
+        return out
+
+    def product(lifted: Floats) -> Floats:
+        return penalty.lift(hessian @ penalty.lower(lifted)) + C * lifted
+
+    return Equations(solve, product)
+
+
+def features_work(n: int, p: int) -> float:
+    """Return the multiplications of a step from the side of the features."""
+    return n * p**2 / 2 + p**3 / 3
+
+
+def samples_work(n: int, n_classes: int, p: int, groups: int, kept: int) -> float:
+    """Return those from the side of the samples, with as many coordinates not eliminated."""
+    rows = n * n_classes
+    formed = n * n * p + rows * rows * groups + rows**3 / 3
+    return formed + rows * kept * (rows + kept) + kept**3 / 3
+
+
 def by_samples(
-    X: Floats, outputs: slice, n_classes: int, roots: Any, penalty: PenaltyCurvature
+    X: Floats,
+    outputs: slice,
+    n_classes: int,
+    roots: Any,
+    penalty: PenaltyCurvature,
+    most: float = np.inf,
 ) -> Equations | None:
-    """Return a solver of the equations from the side of the samples.
+    """Return a solver of the equations in w and s from the side of the samples.
 
     Parameters
     ----------
@@ -193,6 +215,8 @@ def by_samples(
     roots : sparse matrix of shape (n K, rows)
         L.
     penalty : PenaltyCurvature
+    most : float
+        Multiplications above which None is returned.
     """
     (n, width), first = X.shape, outputs.start
 
@@ -212,23 +236,30 @@ def by_samples(
     def back(flat: Floats) -> Floats:
         return np.asarray((flat.reshape(n, n_classes)[:, outputs].T @ X).ravel())
 
-    # How much a unit of each coordinate bends the loss, beside what its D makes of it.
+    rays = scores_of_columns(penalty.rays)
+    # How much a unit of each coordinate bends the loss, beside what its C makes of it.
     weight = float(roots.multiply(roots).sum()) / n
-    gain = weight * np.tile(np.sum(X * X, axis=0), penalty.diagonal.size // width) * penalty.inverse
-    penalty.keep((penalty.inverse == 0.0) | (gain > LARGEST_GAIN))
-    if penalty.kept.size > n * n_classes:
-        return None  # the features' own matrix is smaller
+    size = np.tile(np.sum(X * X, axis=0), penalty.size // width)
+    bent = weight * np.append(size, np.sum(rays * rays, axis=0))
+    C = penalty.curvature
+    eliminated = bent <= LARGEST_GAIN * C
+    eliminated[C == 0.0] = False
+    kept = np.flatnonzero(~eliminated)
+    if samples_work(n, n_classes, penalty.curvature.size, C.size - penalty.size, kept.size) > most:
+        return None
+    inverse = np.zeros_like(C)
+    np.divide(1.0, C, out=inverse, where=eliminated)
     response = np.zeros((n, n_classes, n, n_classes))
-    for k, inverse in enumerate(penalty.inverse.reshape(-1, width)):
-        used = np.flatnonzero(inverse)
+    for k, share in enumerate(inverse[: penalty.size].reshape(-1, width)):
+        used = np.flatnonzero(share)
         Z = X[:, used]
-        response[:, first + k, :, first + k] = (Z * inverse[used]) @ Z.T
-    rays = scores_of_columns(penalty.rays())
-    flat = response.reshape(n * n_classes, n * n_classes) + rays @ rays.T
+        response[:, first + k, :, first + k] = (Z * share[used]) @ Z.T
+    along = rays * np.sqrt(inverse[penalty.size :])
+    flat = response.reshape(n * n_classes, n * n_classes) + along @ along.T
     inner = np.asarray(roots.T @ (roots.T @ flat).T)
     inner[np.diag_indices_from(inner)] += 1.0
     try:
-        factor = scipy.linalg.cho_factor(inner, lower=True, check_finite=False)
+        factor = scipy.linalg.cho_factor(inner.T, lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None
 
@@ -238,25 +269,26 @@ def by_samples(
             roots @ scipy.linalg.cho_solve(factor, roots.T @ flat, check_finite=False)
         )
 
-    kept = penalty.kept
-    ones = (np.ones(kept.size), (kept, np.arange(kept.size)))
-    images = scores_of_columns(sp.csr_matrix(ones, shape=(penalty.diagonal.size, kept.size)))
-    solve_kept = factorised(images.T @ through(images) + penalty.of_kept()) if kept.size else None
-    if kept.size and solve_kept is None:
+    w = kept[kept < penalty.size]
+    ones = sp.csr_matrix((np.ones(w.size), (w, np.arange(w.size))), shape=(penalty.size, w.size))
+    images = np.hstack([scores_of_columns(ones), rays[:, kept[w.size :] - penalty.size]])
+    matrix = images.T @ through(images)
+    matrix[np.diag_indices_from(matrix)] += C[kept]
+    solve_kept = factorised(matrix)
+    if solve_kept is None:
         return None
 
     def solve(right: Floats) -> Floats:
-        out = penalty.solve(right)
-        flat = scores(out)
-        step = np.zeros(0)
-        if solve_kept is not None:
-            step = solve_kept(right[kept] - images.T @ through(flat))
-            flat = flat + images @ step
-        out = out - penalty.solve(back(through(flat)))
+        out = inverse * right
+        flat = scores(penalty.lower(out))
+        step = solve_kept(right[kept] - images.T @ through(flat))
+        flat = flat + images @ step
+        out = out - inverse * penalty.lift(back(through(flat)))
         out[kept] = step
         return np.asarray(out)
 
-    def product(V: Floats) -> Floats:
-        return back(roots @ (roots.T @ scores(V))) + penalty.product(V)
+    def product(lifted: Floats) -> Floats:
+        bent = back(roots @ (roots.T @ scores(penalty.lower(lifted))))
+        return penalty.lift(bent) + C * lifted
 
     return Equations(solve, product)

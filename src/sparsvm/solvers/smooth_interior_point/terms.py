@@ -62,7 +62,11 @@ class LogisticTerms:
         return np.inf, np.inf
 
     def after(self, step: float) -> float:
-        return 0.0
+        """Return what its linearisation leaves of the gap: the error of the quadratic model."""
+        along, mass = step * self.along, self.problem.mass
+        bent = self.loss.hessian_product(self.scores, self.problem.y, self.margins, along)
+        model = float(np.sum(along * (self.slopes + 0.5 * mass[:, None] * bent)))
+        return abs(self.barrier(step) - self.barrier(0.0) - model)
 
     def barrier(self, step: float) -> float:
         """Return the loss after a step."""

@@ -24,8 +24,9 @@ LARGEST_STEP = 5e9
 ROUNDS = 20
 # The relative complementarity, in tolerances, from which on the iterates are certified.
 NEARLY = 30.0
-# Steps without a better certificate before rounding is taken to have the last word.
-PATIENCE = 8
+# Steps without a better certificate, or an objective lower by this part of the tolerance, before
+# rounding is taken to have the last word.
+PATIENCE, PROGRESS = 8, 0.1
 # Zeros: the coarsest rounding, relative to the largest contribution to the scores, that keeps the
 # certificate is taken, so that the model is exactly sparse.
 ROUNDINGS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
@@ -57,15 +58,17 @@ def solve_smooth(
         whole = features.size == problem.d
         restriction = Restriction.to(problem, features) if not whole else None
         part = problem if restriction is None else restriction.part
-        run, idle, local = InteriorPointRun(part), 0, None
+        run, idle, local, lowest = InteriorPointRun(part), 0, None, np.inf
         while done < limit and idle < PATIENCE:
             objective = part.objective(*run.point())
             if run.complementarity <= NEARLY * control.tol * abs(objective):
                 found = _certified(part, run, control, done, began, name)
+                lower = objective < lowest - PROGRESS * control.tol * abs(objective)
+                lowest = min(lowest, objective)
                 if local is None or found.gap < 0.9 * local.gap:
                     local, idle = found, 0
                 else:
-                    idle += 1
+                    idle = 0 if lower else idle + 1
                 record = (done, time.perf_counter() - began, local.objective, local.gap)
                 records.append((*record, int(np.count_nonzero(local.coef))))
                 if report is not None:
