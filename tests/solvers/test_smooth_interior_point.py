@@ -184,6 +184,15 @@ def test_where_groups_are_tied_a_step_from_the_samples_keeps_its_digits():
         assert run.samples_are_accurate
 
 
+def test_wide_data_of_few_samples_go_on_by_the_interior_point():
+    X, y = gaussian(0, 20, 810, 4)
+    model = SparseSVC(
+        "squared_hinge", GroupLinf(groups=np.arange(810) // 81), alpha=1e-4, tol=1e-4
+    ).fit(X, y)
+    assert model.result_.solver == "block_newton → interior_point"
+    assert model.dual_gap_ <= 1e-4
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_logistic_loss_of_separable_samples_at_a_tiny_alpha(seed):
     rng = np.random.default_rng(seed)

@@ -23,6 +23,7 @@ from sparsvm.solvers.papers.fbpd import FBPD
 from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.fobos import FOBOS
 from sparsvm.solvers.sdca import SDCA
+from sparsvm.solvers.smooth_interior_point.systems import samples_work
 
 
 class Rule(NamedTuple):
@@ -47,6 +48,9 @@ FEW_SWEEPS = 3000
 # Coefficients of a smooth loss that interior_point takes all at once, in 0.1 s to 4 s, and
 # block_newton's pricings before that: four of five problems of the stress search end within them.
 SMALL_SMOOTH_SYSTEM, FEW_PRICINGS = 2000, 20
+# Multiplications of a step of interior_point from the side of few samples, a tenth of a second, and
+# block_newton's pricings before that: wide data usually end within them.
+CHEAP_SMOOTH_STEP, MORE_PRICINGS = 1e9, 200
 # Multiplications of one of interior_point's thirty steps from the side of the features: with these
 # it ends within hundredths of a second, and within ten seconds or so.
 CHEAP_STEP, AFFORDABLE_STEP = 2e6, 5e9
@@ -54,6 +58,15 @@ CHEAP_STEP, AFFORDABLE_STEP = 2e6, 5e9
 
 def _step(problem: Problem) -> float:
     return problem.n * float(problem.n_outputs * problem.d) ** 2
+
+
+def _few_smooth_samples(problem: Problem) -> bool:
+    n, terms = problem.n, problem.penalty
+    groups = 0
+    if terms.group_order is not None:
+        groups = terms.n_groups * (problem.n_outputs if terms.per_class else 1)
+    work = samples_work(n, problem.n_classes, problem.n_outputs * problem.d, groups, 0)
+    return work <= CHEAP_SMOOTH_STEP
 
 
 def _sparse(problem: Problem, control: Control) -> bool:
@@ -95,6 +108,12 @@ RULES: tuple[Rule, ...] = (
         "Newton steps on the active features; but where the samples can be separated they go from "
         "kink to kink, with l2 too: 137 x 74, K = 8, l2, alpha = 1e-6: 0.2 s with interior_point, "
         "8 without",
+    ),
+    Rule(
+        (("block_newton", 0.0, MORE_PRICINGS), "interior_point", "block_newton", "sparsa"),
+        lambda problem, control: problem.loss.smooth and _few_smooth_samples(problem),
+        "the same where features outnumber few samples: 30 x 15876, K = 9, squared hinge, l1/linf "
+        "in groups of 81 at 1e-4 alpha_max: half a minute, minutes without it",
     ),
     Rule(
         ("block_newton", "interior_point", "sparsa"),
