@@ -175,7 +175,7 @@ def smooth_cases(per_family):
 
 def _loss(name, draw):
     if name == "ovr_squared_hinge":
-        draw.margin, draw.margin_scale = 1.0, None
+        draw.margin = 1.0
         return OvrSquaredHinge()
     if name == "logistic" and draw.rng.random() < 0.5:
         return Logistic()

@@ -128,20 +128,38 @@ def test_l2_logistic_is_scikit_learn_logistic_regression():
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
 
 
-@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(margin=1.0)])
+@pytest.mark.parametrize("solver", ["auto", "bcd", "fista", "interior_point"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_one_vs_rest_is_homogeneous_in_the_sample_margins(classes, solver):
+    # Margins, weights and alpha times c: the loss is c² times as large, and so is alpha · penalty.
+    X, y = IRIS[0][IRIS[1] < classes], IRIS[1][IRIS[1] < classes]
+    margins = np.random.default_rng(0).uniform(0.2, 2.0, y.size)
+    model = SparseSVC("ovr_squared_hinge", "l1", alpha=0.02, tol=1e-7, solver=solver)
+    one = clone(model).fit(X, y, sample_margin=margins)
+    three = model.set_params(alpha=0.06).fit(X, y, sample_margin=3.0 * margins)
+    plain = clone(model).fit(X, y)
+    assert one.dual_gap_ <= 1e-7
+    assert three.objective_ == pytest.approx(9.0 * one.objective_, rel=1e-6)
+    assert abs(plain.objective_ - three.objective_) > 1e-2
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(margin=1.0), OvrSquaredHinge()])
 def test_sample_margins_multiply_the_margin(loss):
     X, y = IRIS
     margins = np.where(np.arange(y.size) % 2 == 0, 3.0, 3.0)
     scaled = SparseSVC(loss, "l1", alpha=0.03, tol=1e-7).fit(X, y, sample_margin=margins)
-    plain = SparseSVC(type(loss)(margin=3.0), "l1", alpha=0.03, tol=1e-7).fit(X, y)
+    if isinstance(loss, OvrSquaredHinge):
+        # max(0, 3 - t S)² = 9 max(0, 1 - t S / 3)²
+        plain = SparseSVC(loss, "l1", alpha=0.01, tol=1e-7).fit(X, y)
+        plain.objective_ *= 9.0
+    else:
+        plain = SparseSVC(type(loss)(margin=3.0), "l1", alpha=0.03, tol=1e-7).fit(X, y)
     assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-6)
 
 
 def test_margins_that_would_do_nothing_are_refused():
     X, y = IRIS
     margins = np.ones(y.size)
-    with pytest.raises(ValueError, match="'ovr_squared_hinge' has no margin"):
-        SparseSVC(OvrSquaredHinge(), alpha=0.1).fit(X, y, sample_margin=margins)
     with pytest.raises(ValueError, match=r"which is 0 for loss='logistic'.*Logistic\(margin=1.0\)"):
         SparseSVC("logistic", alpha=0.1).fit(X, y, sample_margin=margins)
     with pytest.raises(ValueError, match="Every margin is zero"):

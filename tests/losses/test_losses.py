@@ -21,13 +21,15 @@ from sparsvm.losses import (
 SIZES = st.tuples(st.integers(2, 6), st.integers(1, 8), st.integers(0, 10**6))
 
 
-def draw(sizes, scale=3.0):
+def draw(sizes, loss=None, scale=3.0):
     n_classes, n, seed = sizes
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n).astype(np.int32)
     scores = scale * rng.standard_normal((n, n_classes))
     if n_classes == 2:
         scores[:, 0] = 0.0
+    if loss == "ovr_squared_hinge":
+        return scores, y, np.repeat(rng.exponential(size=(n, 1)), n_classes, axis=1)
     margins = rng.exponential(size=(n_classes, n_classes))[y]
     margins[np.arange(n), y] = 0.0
     return scores, y, margins
@@ -51,17 +53,17 @@ def by_loops(loss, scores, y, margins):
             values.append((rise - cut) / mu)
         elif S.size == 2:
             sign = 1.0 if true == 1 else -1.0
-            values.append(max(0.0, 1.0 - sign * (S[1] - S[0])) ** 2)
+            values.append(max(0.0, m[0] - sign * (S[1] - S[0])) ** 2)
         else:
             signs = [1.0 if k == true else -1.0 for k in range(S.size)]
-            values.append(sum(max(0.0, 1.0 - t * s) ** 2 for t, s in zip(signs, S, strict=True)))
+            values.append(sum(max(0.0, m[0] - t * s) ** 2 for t, s in zip(signs, S, strict=True)))
     return np.array(values)
 
 
 @pytest.mark.parametrize("name", LOSSES)
 @given(sizes=SIZES)
 def test_value_equals_the_formula(name, sizes):
-    loss, data = as_loss(name), draw(sizes)
+    loss, data = as_loss(name), draw(sizes, name)
     np.testing.assert_allclose(loss.value(*data), by_loops(loss, *data), rtol=1e-12, atol=1e-13)
 
 
@@ -77,7 +79,7 @@ def test_ramp_is_bounded_and_equals_the_formula(sizes, mu):
 @pytest.mark.parametrize("name", [name for name, cls in LOSSES.items() if cls.smooth])
 @given(sizes=SIZES)
 def test_gradient_equals_finite_differences(name, sizes):
-    loss, (scores, y, margins) = as_loss(name), draw(sizes)
+    loss, (scores, y, margins) = as_loss(name), draw(sizes, name)
     gradient = loss.gradient(scores, y, margins)
     step = 1e-6
     for k in range(scores.shape[1]):
@@ -93,7 +95,7 @@ SMOOTH = [name for name, cls in LOSSES.items() if cls.smooth]
 @pytest.mark.parametrize("name", SMOOTH)
 @given(sizes=SIZES)
 def test_hessian_product_equals_finite_differences_of_the_gradient(name, sizes):
-    loss, (scores, y, margins) = as_loss(name), draw(sizes)
+    loss, (scores, y, margins) = as_loss(name), draw(sizes, name)
     direction = np.random.default_rng(sizes[2]).standard_normal(scores.shape)
     step = 1e-7
     ahead = loss.gradient(scores + step * direction, y, margins)
@@ -101,8 +103,8 @@ def test_hessian_product_equals_finite_differences_of_the_gradient(name, sizes):
     product = loss.hessian_product(scores, y, margins, direction)
     own = scores[np.arange(y.size), y][:, None]
     # The squared losses have kinks where a margin is just kept; a row this close to one is left.
-    distances = np.minimum(np.abs(margins + scores - own), np.abs(1.0 - np.abs(scores)))
-    distances[np.arange(y.size), y] = np.abs(1.0 - np.abs(own[:, 0]))
+    distances = np.minimum(np.abs(margins + scores - own), np.abs(margins - np.abs(scores)))
+    distances[np.arange(y.size), y] = np.abs(margins.max(axis=1) - np.abs(own[:, 0]))
     clear = distances.min(axis=1) > 1e-4
     np.testing.assert_allclose(product[clear], ((ahead - behind) / (2.0 * step))[clear], atol=1e-6)
 
@@ -110,7 +112,7 @@ def test_hessian_product_equals_finite_differences_of_the_gradient(name, sizes):
 @pytest.mark.parametrize("name", SMOOTH)
 @given(sizes=SIZES)
 def test_fenchel_young_holds_with_equality_at_the_gradient(name, sizes):
-    loss, (scores, y, margins) = as_loss(name), draw(sizes)
+    loss, (scores, y, margins) = as_loss(name), draw(sizes, name)
     values, dual = loss.value(scores, y, margins), loss.gradient(scores, y, margins)
     young = values + loss.conjugate(dual, y, margins) - np.sum(dual * scores, axis=1)
     np.testing.assert_allclose(young, 0.0, atol=1e-10 * (1.0 + np.abs(values).max()))
@@ -125,7 +127,7 @@ def test_fenchel_young_holds_with_equality_at_the_gradient(name, sizes):
 @pytest.mark.parametrize("name", SMOOTH)
 @given(sizes=SIZES)
 def test_dual_entries_are_the_unsigned_derivatives(name, sizes):
-    loss, data = as_loss(name), draw(sizes)
+    loss, data = as_loss(name), draw(sizes, name)
     scores, y, _ = data
     entries, gradient = loss.dual_entries(*data), loss.gradient(*data)
     assert np.all(entries >= 0.0)
@@ -184,7 +186,8 @@ def test_binary_losses_are_the_classical_ones():
     margins = Hinge().cost_matrix(2)[y]
     np.testing.assert_array_equal(Hinge().value(scores, y, margins), np.maximum(0, 1 - s))
     np.testing.assert_allclose(
-        OvrSquaredHinge().value(scores, y, margins), np.maximum(0, 1 - s) ** 2
+        OvrSquaredHinge().value(scores, y, OvrSquaredHinge().cost_matrix(2)[y]),
+        np.maximum(0, 1 - s) ** 2,
     )
     np.testing.assert_allclose(
         Ramp(mu=1.0).value(scores, y, margins), np.minimum(2.0, np.maximum(0, 1 - s))

@@ -15,6 +15,7 @@ class CyclicDescent:
         self.X = dense(problem)
         self.W = np.zeros((problem.n_outputs, problem.d))
         self.b = np.zeros(problem.n_outputs)
+        self.searches = self.first_steps = 0
 
     def derivatives(self, column):
         """Partial gradient and generalised second derivatives along a column of the data."""
@@ -60,10 +61,12 @@ class CyclicDescent:
             problem.penalty.value(whole) - problem.penalty.value(before)
         )
         old, a = problem.objective(before, self.b), 1.0
+        self.searches += 1
         while True:
             self.W = before.copy()
             self.W[:, j] += a * delta
             if problem.objective(self.W, self.b) - old <= self.sigma * a * promised + 1e-16:
+                self.first_steps += a == 1.0
                 return
             a *= self.omega
 

@@ -136,11 +136,11 @@ def dual_value(problem, dual):
 def _gain(problem, i, row):
     """Minus the conjugate of one sample's loss, times its mass."""
     true, mass, name = problem.y[i], problem.mass[i], problem.loss.name
+    scale = 1.0 if problem.margin_scale is None else problem.margin_scale[i]
     if name == "ovr_squared_hinge":
         if problem.n_classes == 2:
             row = np.delete(row, true)
-        return fsum(row) - fsum(row**2) / (4.0 * mass)
-    scale = 1.0 if problem.margin_scale is None else problem.margin_scale[i]
+        return fsum(row * scale) - fsum(row**2) / (4.0 * mass)
     gain = fsum(row * scale * problem.cost[true])
     if name == "squared_hinge":
         return gain - fsum(np.delete(row, true) ** 2) / (4.0 * mass)

@@ -69,8 +69,9 @@ def sample_loss(problem, i, scores):
     others = [k for k in range(K) if k != true]
     if problem.loss.name == "ovr_squared_hinge":
         if K == 2:
-            return max(0.0, 1.0 + scores[1 - true] - scores[true]) ** 2
-        return sum(max(0.0, 1.0 + (-1.0 if k == true else 1.0) * scores[k]) ** 2 for k in range(K))
+            return max(0.0, scale + scores[1 - true] - scores[true]) ** 2
+        signs = [-1.0 if k == true else 1.0 for k in range(K)]
+        return sum(max(0.0, scale + signs[k] * scores[k]) ** 2 for k in range(K))
     gaps = [scale * problem.cost[true, k] + scores[k] - scores[true] for k in others]
     if problem.loss.name == "hinge":
         return max(0.0, *gaps)

@@ -34,10 +34,11 @@ class _SmoothModel(ClarabelModel):
         # Found wrong by 5e-9 where it reported 1e-9.
         return Oracle(coef, x[self.b], None, float(value), 10.0 * float(accuracy))
 
+    def scale(self, i):
+        return 1.0 if self.problem.margin_scale is None else self.problem.margin_scale[i]
+
     def margin(self, i, k):
-        problem = self.problem
-        scale = 1.0 if problem.margin_scale is None else problem.margin_scale[i]
-        return scale * problem.cost[problem.y[i], k]
+        return self.scale(i) * self.problem.cost[self.problem.y[i], k]
 
     def off_true(self):
         problem = self.problem
@@ -76,9 +77,9 @@ class OneVsRestModel(SquaredHingeModel):
         problem = self.problem
         if problem.n_classes == 2:
             y = problem.y
-            return [(i, ((1 - y[i], 1.0), (y[i], -1.0)), 1.0) for i in range(problem.n)]
+            return [(i, ((1 - y[i], 1.0), (y[i], -1.0)), self.scale(i)) for i in range(problem.n)]
         return [
-            (i, ((k, -1.0 if k == problem.y[i] else 1.0),), 1.0)
+            (i, ((k, -1.0 if k == problem.y[i] else 1.0),), self.scale(i))
             for i in range(problem.n)
             for k in range(problem.n_classes)
         ]

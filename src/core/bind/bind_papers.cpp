@@ -124,6 +124,11 @@ class BcdRun : public SmoothRun<Bcd<typename Bound::Problem>, Bound> {
 
   nb::object constants() const { return to_numpy(this->method_.constants()); }
   int64_t active_blocks() const { return this->method_.active_blocks(); }
+  nb::tuple searches() {
+    const Exclusive::Turn turn = this->exclusive_.take();
+    const auto [all, first] = this->method_.searches();
+    return nb::make_tuple(all, first);
+  }
   nb::tuple violation() {
     const Exclusive::Turn turn = this->exclusive_.take();
     const auto [sum, largest] = this->method_.violation();
@@ -386,6 +391,8 @@ void bind_bcd(nb::module_& m, const char* name) {
       .def_prop_ro("constants", &Run::constants,
                    "The Lipschitz constant of every block, the intercept's last.")
       .def_prop_ro("active_blocks", &Run::active_blocks, "Blocks that are not shrunken away.")
+      .def_prop_ro("searches", &Run::searches,
+                   "Line searches of blocks with a penalty, and those that took their first step.")
       .def_prop_ro("violation", &Run::violation,
                    "Sum and largest of the violations in the last outer iteration.")
       .def("partial", &Run::partial, nb::arg("block"),

@@ -6,10 +6,11 @@
 //   hinge              max(0, max_{k≠y} m_k + Δ_k)
 //   squared_hinge      Σ_{k≠y} max(0, m_k + Δ_k)²
 //   logistic           log(1 + Σ_{k≠y} exp(m_k + Δ_k))
-//   ovr_squared_hinge  Σ_k max(0, 1 − t_k s_k)², t = ±1; one term for two classes
+//   ovr_squared_hinge  Σ_k max(0, m_k − t_k s_k)², t = ±1; one term for two classes
 //
-// Each is defined once, on a row of T: scores plus margins, padded to a multiple of four entries that
-// are so negative that they never count. Two classes have the bare score and its margin apart.
+// Each is defined once, on a row of T: scores plus margins (for one-vs-rest minus the margin on the
+// true class), padded to a multiple of four entries that are so negative that they never count. Two
+// classes have the bare score and its margin apart.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +48,11 @@ inline int padded(int64_t outputs) {
   return static_cast<int>(outputs == 1 ? 1 : (outputs + 3) / 4 * 4);
 }
 
+// What the margin of a class is multiplied with before its score is added, to give T.
+inline double margin_sign(LossKind loss, bool own) {
+  return own && loss == LossKind::ovr_squared_hinge ? -1.0 : 1.0;
+}
+
 // D: mass times the derivative of the loss in the scores, from T; the two may be the same array.
 template <LossKind loss, int P>
 SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) {
@@ -63,9 +69,9 @@ SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) 
     }
     D[y] = -sum_of(sum);
   } else if constexpr (loss == LossKind::ovr_squared_hinge) {
-    const double twice = 2.0 * mass, own = 1.0 - T[y];
+    const double twice = 2.0 * mass, own = -T[y];
     for (int k = 0; k < vectors; ++k) {
-      Simd h = SPARSVM_LOAD(T + 4 * k) + 1.0;
+      Simd h = SPARSVM_LOAD(T + 4 * k);
       keep_positive(h);
       SPARSVM_STORE(D + 4 * k, h * twice);
     }
@@ -112,19 +118,18 @@ SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, in
     D[y] = -sum_of(sum);
     return sum_of(squares);
   } else if constexpr (loss == LossKind::ovr_squared_hinge) {
-    const double twice = 2.0 * mass, mine = own < 1.0 ? 1.0 - own : 0.0,
-                 packed = own > -1.0 ? own + 1.0 : 0.0;
+    const double twice = 2.0 * mass, mine = own < 0.0 ? -own : 0.0;
     Simd squares = {};
     for (int k = 0; k < vectors; ++k) {
-      Simd h = SPARSVM_LOAD(T + 4 * k) + 1.0;
+      Simd h = SPARSVM_LOAD(T + 4 * k);
       keep_positive(h);
       squares += h * h;
       SPARSVM_STORE(D + 4 * k, h * twice);
     }
     D[y] = -twice * mine;
-    // Where the term of the true class is the larger part of the sum, the rest of it would be rounding.
-    if (packed == 0.0) return sum_of(squares) + mine * mine;
-    double total = mine * mine;
+    if (own <= 0.0) return sum_of(squares) + mine * mine;
+    // Beyond its margin the true class has no term, but is in the sum; taken off, it leaves rounding.
+    double total = 0.0;
     for (int k = 0; k < (P > 0 ? P : width); ++k) {
       const double h = k == y ? 0.0 : D[k] / twice;
       total += h * h;
@@ -215,7 +220,7 @@ SPARSVM_INLINE double value(const double* T, const double* U, double t, int widt
   } else {
     work[y] = -own;
     for (int k = 0; k < width; ++k) {
-      const double h = work[k] > -1.0 ? work[k] + 1.0 : 0.0;
+      const double h = work[k] > 0.0 ? work[k] : 0.0;
       sum += h * h;
     }
     return sum;
@@ -259,7 +264,7 @@ struct LossRows {
   LossKind kind;
   const int32_t* y;            // n class numbers
   const double* mass;          // n positive weights
-  const double* cost;          // K x K margins, row = true class
+  const double* cost;          // K x K margins, row = true class; its diagonal is one-vs-rest's own
   const double* margin_scale;  // n factors of the margins, or null
   int64_t classes;
 
@@ -304,7 +309,7 @@ struct LossRows {
     if (kind == LossKind::hinge) return hinge<order>(own, scale, m, s, g, h);
     double total = 0.0;
     if (classes == 2) {
-      const double margin = kind == LossKind::ovr_squared_hinge ? 1.0 : scale * m[1 - own];
+      const double margin = scale * m[1 - own];
       total = row_loss::value_of_one(kind, *s, own, margin);
       if constexpr (order >= 1) {
         *g = kind == LossKind::logistic
@@ -316,10 +321,8 @@ struct LossRows {
       thread_local std::vector<double> buffer;
       buffer.assign(2 * static_cast<std::size_t>(width), row_loss::kPadding);
       double *T = buffer.data(), *work = T + width;
-      for (int k = 0; k < K; ++k) {
-        const bool shifted = kind != LossKind::ovr_squared_hinge && k != own;
-        T[k] = shifted ? scale * m[k] + s[k] : s[k];
-      }
+      for (int k = 0; k < K; ++k)
+        T[k] = s[k] + row_loss::margin_sign(kind, k == own) * scale * m[k];
       switch (kind) {
         case LossKind::squared_hinge:
           total = evaluate<LossKind::squared_hinge, order>(T, work, width, own);

@@ -2,7 +2,8 @@
 //
 // Rows are padded to a multiple of four outputs ("width"; one output stays one). Per sample:
 //   T   scores plus margins, so that the losses of differences read max(0, T_k - T_y) and
-//       exp(T_k - T_y); the bare score for the one-vs-rest loss and for one output
+//       exp(T_k - T_y), and one-vs-rest, with the margin taken off its own class, max(0, T_k) and
+//       max(0, -T_y); the bare score for one output
 //   D   slopes: mass times the derivative of the loss with respect to the scores
 //   C   mass times the diagonal of the Hessian of the loss (single precision)
 //   Q   logistic: the probabilities (single precision)
@@ -138,12 +139,11 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t*
     const double value = static_cast<double>(x[e]), twice = 2.0 * data.mass[i];
     double *row = T + i * P, *slope = D + i * P;
     const double own = row[y] + value * step[y];
-    const double shift = loss == LossKind::squared_hinge ? -own : 1.0;
     Simd total = {};
     for (int k = 0; k < P / 4; ++k) {
       Simd h = SPARSVM_LOAD(row + 4 * k) + value * SPARSVM_LOAD(step + 4 * k);
       SPARSVM_STORE(row + 4 * k, h);
-      h = h + shift;
+      if constexpr (loss == LossKind::squared_hinge) h = h - own;
       keep_positive(h);
       h *= twice;
       SPARSVM_STORE(slope + 4 * k, h);
@@ -154,9 +154,8 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t*
       slope[y] = -sum_of(total);
       apart[y] += value * slope[y];
     } else {
-      const double packed = own + 1.0 > 0.0 ? twice * (own + 1.0) : 0.0;
-      slope[y] = own < 1.0 ? -twice * (1.0 - own) : 0.0;
-      apart[y] += value * (slope[y] - packed);
+      slope[y] = own < 0.0 ? twice * own : 0.0;
+      apart[y] -= value * twice * std::abs(own);
     }
   }
   for (int k = 0; k < P / 4; ++k) SPARSVM_STORE(out + 4 * k, sum[k]);
@@ -359,8 +358,8 @@ class SmoothRows {
       double* t = T.data() + i * width;
       std::fill(t, t + width, row_loss::kPadding);
       for (int k = 0; k < outputs; ++k) {
-        const bool shifted = outputs > 1 && loss_ != LossKind::ovr_squared_hinge;
-        t[k] = b[k] + (shifted ? margin(i, k) : 0.0);
+        t[k] = b[k];
+        if (outputs > 1) t[k] += row_loss::margin_sign(loss_, k == y_[i]) * margin(i, k);
       }
     }
   }
@@ -418,9 +417,7 @@ class SmoothRows {
   // squared losses; for the logistic one it is c * gain + entropy(c).
   double dual_gain() const {
     double gain = 0.0;
-    for_each_dual([&](int64_t i, int k, double size) {
-      gain += size * (loss_ == LossKind::ovr_squared_hinge && outputs > 1 ? 1.0 : margin(i, k));
-    });
+    for_each_dual([&](int64_t i, int k, double size) { gain += size * margin(i, k); });
     return gain;
   }
   double dual_square() const {
@@ -465,7 +462,6 @@ class SmoothRows {
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
   double margin(int64_t i, int k) const {
-    if (loss_ == LossKind::ovr_squared_hinge) return 1.0;
     return cost_[y_[i] * K + k] * (margin_scale_ ? margin_scale_[i] : 1.0);
   }
 

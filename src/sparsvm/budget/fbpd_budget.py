@@ -74,28 +74,30 @@ class _FBPDBudget(Parameterised):
             if start is not None and start.dual is not None:
                 dual = np.ascontiguousarray(start.dual / incumbent.alpha)
                 run.start(np.ascontiguousarray(start.coef.T), start.intercept, dual)
-            done, settled = self._iterate(run, incumbent, control, limit)
-            solution = incumbent.solution(problem, done, "stalled" if settled else "max_iter")
+            done, status = self._iterate(run, incumbent, control, limit)
+            solution = incumbent.solution(problem, done, status)
             if not judge.is_met_by(judge.hinge(solution.coef, solution.intercept)):
                 refuse_if_infeasible(problem, exact)
             return solution
 
     def _iterate(
         self, run: Any, incumbent: _Incumbent, control: Control, limit: int
-    ) -> tuple[int, bool]:
-        """Run in growing chunks; return the iterations done and whether the iterates settled."""
+    ) -> tuple[int, str]:
+        """Run in growing chunks; return the iterations done and the status if none is proved."""
         by_gap = self.stopping == "gap"
         done, window, settled = 0, 0, False
         while done < limit and not settled and not (by_gap and incumbent.proved()):
+            if incumbent.stopped:
+                return done, "stopped"
             if done > WINDOW * window:
                 window = done
                 run.forget()
             wait = until_certificate(self.check_every, done, limit)
             done += run.run(wait, -1.0 if by_gap else control.tol)
             settled = run.settled
-            if by_gap or settled or done >= limit:
-                incumbent.update(done, run)
-        return done, settled
+            if by_gap or settled or done >= limit or control.watch is not None:
+                incumbent.update(done, run, means=by_gap)
+        return done, "stalled" if settled else "max_iter"
 
     def native(self, problem: ConstrainedProblem, alpha: float) -> Any:
         """Return the native method, with steps for multipliers of the size ``p / alpha``."""
@@ -216,6 +218,7 @@ class _Incumbent:
         if problem.is_met_by(zero.hinge):
             self.penalty = 0.0
         self.report = progress(solver.name, control)
+        self.stopped = False
         self.records = [(0, self._seconds(), self.penalty, np.inf, 0)]
 
     def _seconds(self) -> float:
@@ -225,21 +228,27 @@ class _Incumbent:
         gap = self.penalty - self.bound.value
         return np.isfinite(gap) and gap <= max(self.control.tol * self.penalty, self.floor)
 
-    def update(self, iteration: int, run: Any) -> None:
-        """Certify the last iterate and the mean, and keep what is better than before."""
+    def update(self, iteration: int, run: Any, means: bool) -> None:
+        """Certify the last iterate and keep it; with ``means``, the best of it and of the mean.
+
+        A paper's stopping rule is about its last iterate and no other.
+        """
         weights, intercept, dual = run.last()
-        self._consider(weights, intercept, dual)
-        mean, mean_intercept, mean_dual = run.mean()
-        # A mean of sparse vectors is not sparse; it is given the zeros of the last one.
-        self._consider(np.where(weights != 0.0, mean, 0.0), mean_intercept, mean_dual)
+        self._consider(weights, intercept, dual, anyway=not means)
+        if means:
+            mean, mean_intercept, mean_dual = run.mean()
+            # A mean of sparse vectors is not sparse; it is given the zeros of the last one.
+            self._consider(np.where(weights != 0.0, mean, 0.0), mean_intercept, mean_dual)
         gap = max(self.penalty - self.bound.value, 0.0)
         nonzeros = int(np.count_nonzero(self.model[0]))
         record = (iteration, self._seconds(), self.penalty, gap, nonzeros)
         self.records.append(record)
         if self.report is not None:
-            self.report(*record)
+            self.stopped = self.report(*record, lambda: self.model)
 
-    def _consider(self, weights: Floats, intercept: Floats, multipliers: Floats) -> None:
+    def _consider(
+        self, weights: Floats, intercept: Floats, multipliers: Floats, anyway: bool = False
+    ) -> None:
         total = float(multipliers.sum())
         if total > 0.0:
             bound = self.problem.bound(multipliers / total)
@@ -256,7 +265,7 @@ class _Incumbent:
                 self.model = point.coef, point.intercept
             return
         penalty = self.problem.penalty(model[0])
-        if penalty < self.penalty:
+        if anyway or penalty < self.penalty:
             self.model, self.penalty = model, penalty
             self.floor = self.problem.floor(*model, alpha)
 

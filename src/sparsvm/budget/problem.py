@@ -248,7 +248,7 @@ class ConstrainedSolution:
         Weighted mean hinge, budget, and by how much the former exceeds the latter.
     alpha : float
         The equivalent multiplier: the same point minimises hinge + alpha penalty.
-    status : {"optimal", "max_iter", "stalled"}
+    status : {"optimal", "max_iter", "stalled", "stopped"}
         "optimal" if and only if gap and violation are as small as asked.
     n_iter : int
         Iterations; of the default, the number of regularised problems solved.

@@ -140,7 +140,7 @@ class _Search:
         self.candidates: list[tuple[Floats, Floats]] = []
         self.penalty, self.floor = np.inf, 0.0
         self.tightest = 1.0
-        self.stuck = self.checked = False
+        self.stuck = self.checked = self.stopped = False
         self.idle, self.slow, self.failed = 0, False, 0
         # The point that was there before the present one, by whether it is over the budget.
         self.ends_before: dict[bool, FrontierPoint | None] = {False: None, True: None}
@@ -149,7 +149,7 @@ class _Search:
 
     def solve(self, problem: Problem, start: Start | None, tol: float) -> Solution:
         """Solve a regularised problem."""
-        control = replace(self.control, tol=tol, max_iter=None, verbose=False)
+        control = replace(self.control, tol=tol, max_iter=None, verbose=False, watch=None)
         self.solved += 1
         return resolve(self.solver.inner, problem, control).solve(problem, start, control)
 
@@ -173,7 +173,7 @@ class _Search:
             alpha = self.bound.alpha * typical
         self._visit(alpha, start)
         assert self.last is not None
-        while not (self._proved() or self.solved >= self.limit or self.stuck):
+        while not (self._proved() or self.solved >= self.limit or self.stuck or self.stopped):
             if self.problem.eta == 0.0:
                 # From some alpha on no margin is given up for a smaller penalty; below that, only
                 # the rounding of the solves changes.
@@ -256,7 +256,8 @@ class _Search:
         record = (self.solved, time.perf_counter() - self.began, self.penalty, gap, nonzeros)
         self.records.append(record)
         if self.report is not None:
-            self.report(*record)
+            best = self.candidates[0] if self.candidates else None
+            self.stopped |= self.report(*record, None if best is None else lambda: best)
 
     def _proved(self) -> bool:
         gap = self.penalty - self.bound.value
@@ -328,7 +329,7 @@ class _Search:
     def solve_by_cone_program(self) -> None:
         """Solve a small problem at once where the regularised ones were too hard."""
         gap = self.penalty - self.bound.value
-        if self._proved() or not self.stuck or gap <= STUCK_GAP * self.penalty:
+        if self._proved() or not self.stuck or self.stopped or gap <= STUCK_GAP * self.penalty:
             return
         if fits_cone_program(self.problem):
             found = by_cone_program(self.problem)
@@ -356,5 +357,7 @@ class _Search:
             seconds=time.perf_counter() - self.began,
             history=History.of(self.records),
             solver=self.solver.name,
-            status_if_not="max_iter" if self.solved >= self.limit else "stalled",
+            status_if_not="stopped"
+            if self.stopped
+            else ("max_iter" if self.solved >= self.limit else "stalled"),
         )

@@ -10,7 +10,7 @@ hinge          :math:`c\,g`, rows of c F within their masses
 squared_hinge  :math:`c\,g - c^2 \sum F_{ik}^2 / (4 p_i)`
 logistic       :math:`c\,g - \sum_i p_i \bigl[\sum_k c a_{ik} \log c a_{ik} + (1 - c A_i)
                \log(1 - c A_i)\bigr]`, :math:`a_i = F_i / p_i`, :math:`A_i = \sum_k a_{ik}`
-ovr_sq. hinge  as squared_hinge with all margins 1
+ovr_sq. hinge  as squared_hinge
 ============== ===========================================================================
 """
 
@@ -119,9 +119,8 @@ def gain_of(problem: Problem, entries: Floats) -> Gain:
         return LinearGain(problem.margin_value(entries))
     if name == "logistic":
         return EntropyGain(entries, problem.margins(), problem.mass)
-    margins = 1.0 if name == "ovr_squared_hinge" else problem.margins()
     square = np.sum(np.sum(entries * entries, axis=1) / (4.0 * problem.mass))
-    return QuadraticGain(float(np.sum(entries * margins)), float(square))
+    return QuadraticGain(float(np.sum(entries * problem.margins())), float(square))
 
 
 def maximise(

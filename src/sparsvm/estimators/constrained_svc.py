@@ -29,6 +29,7 @@ from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import blas_threads, resolve
+from sparsvm.solvers.observed import listening, unobserved
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -193,7 +194,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
             model and what proves it.
         """
         loss, penalty = _checked_loss(self.loss), _checked_penalty(self.penalty)
-        as_constrained_solver(self.solver)
+        as_constrained_solver(unobserved(self.solver))
         threads = self._threads()
         with unchanged_on_error(self):
             data = self._read(X, y, sample_weight, sample_margin)
@@ -210,10 +211,10 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         """Solve and certify what the user will see: centred, in the type of the data."""
         tol = tolerance(self.tol, data.dtype)
         rounded = data.dtype == np.float32
-        control = self._control(data.dtype)
+        control = listening(self.solver, self._control(data.dtype))
         start = self._start(regularised, data)
         alpha = None if start is None else self.alpha_
-        solver = as_constrained_solver(self.solver)
+        solver = as_constrained_solver(unobserved(self.solver))
         if self.eta is None:
             solution = _as_regularised(regularised, start, control)
             problem = ConstrainedProblem(regularised, solution.eta)
@@ -292,7 +293,7 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
     began = time.perf_counter()
     tol, solution = control.tol, None
     for attempt in range(1, 5):
-        inner = replace(control, tol=tol, max_iter=None)
+        inner = replace(control, tol=tol, max_iter=None, watch=None)
         found = resolve("auto", problem, inner).solve(problem, start, inner)
         intercept = centred(problem, found.intercept)
         hinge = ConstrainedProblem(problem, 0.0).hinge(found.coef, intercept)

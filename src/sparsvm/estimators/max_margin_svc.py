@@ -21,6 +21,7 @@ from sparsvm.penalties import L2
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
 from sparsvm.solvers import blas_threads
+from sparsvm.solvers.observed import listening, unobserved
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -159,7 +160,7 @@ class MaxMarginSVC(SparseLinearClassifier):
         self
             The fitted estimator.
         """
-        solver = as_hierarchical_solver(self.solver)
+        solver = as_hierarchical_solver(unobserved(self.solver))
         with unchanged_on_error(self):
             data = read_training_set(
                 self, X, y, sample_weight=sample_weight, class_weight=self.class_weight
@@ -169,7 +170,8 @@ class MaxMarginSVC(SparseLinearClassifier):
             if data.dtype == np.float32:
                 tol = max(tol, _FLOAT32_TOL)
             with blas_threads(1):
-                solution = solver.solve(problem, Control(tol=tol))
+                control = listening(self.solver, Control(tol=tol))
+                solution = solver.solve(problem, control)
                 if data.dtype == np.float32:
                     solution = solution.rounded(problem, np.dtype(np.float32), tol)
             self._store(problem, data, solution)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from sparsvm.parameters import Parameterised, number
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History
 from sparsvm.solvers.run.options import check_at_least_one
+from sparsvm.solvers.run.progress import progress
 
 # Iterations before which nothing counts as settled.
 FEWEST = 1000
@@ -99,6 +101,7 @@ class HSDM(Parameterised):
             radius=float(self.radius),
         )
         records: list[tuple[int, float, float, float, int]] = []
+        report, stopped = progress(self.name, control), False
         while True:
             method.run(min(max(50, method.iteration // 8), self.max_iter - method.iteration))
             coef, intercept = _lifted(problem, method.point(), basis)
@@ -107,7 +110,18 @@ class HSDM(Parameterised):
             seconds = time.perf_counter() - begin
             records.append((method.iteration, seconds, hinge, norm, int(np.count_nonzero(coef))))
             settled = _settled(records, float(self.change))
-            if settled or method.iteration >= self.max_iter:
+            if report is not None:
+                # No gap is known on the way.
+                nonzeros = records[-1][-1]
+                stopped = report(
+                    method.iteration,
+                    seconds,
+                    hinge,
+                    np.nan,
+                    nonzeros,
+                    partial(_both, coef, intercept),
+                )
+            if settled or stopped or method.iteration >= self.max_iter:
                 break
         if method.ball_active:
             warnings.warn(
@@ -127,7 +141,7 @@ class HSDM(Parameterised):
             seconds=time.perf_counter() - begin,
             solver=self.name,
             history=_history(records),
-            status_if_not="settled" if settled else "max_iter",
+            status_if_not="settled" if settled else ("stopped" if stopped else "max_iter"),
         )
 
     def _check_options(self) -> None:
@@ -143,6 +157,10 @@ class HSDM(Parameterised):
         check_at_least_one(self, "max_iter")
         if not 0.0 <= number(self.change) < 1.0:
             raise ValueError(f"change must be at least 0 and below 1, but is {self.change!r}.")
+
+
+def _both(coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+    return coef, intercept
 
 
 def _settled(records: list[tuple[int, float, float, float, int]], change: float) -> bool:

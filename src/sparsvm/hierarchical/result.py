@@ -51,7 +51,7 @@ class HierarchicalSolution:
         ``(norm - norm_bound) / norm``, not below 0; 0 where ``norm`` is 0.
     separable : bool
         Whether the least hinge is zero.
-    status : {"optimal", "max_iter", "stalled", "settled"}
+    status : {"optimal", "max_iter", "stalled", "settled", "stopped"}
         "settled" if a solver without a proof stopped by its own rule.
     n_iter : int
     seconds : float

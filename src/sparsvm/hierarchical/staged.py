@@ -20,6 +20,7 @@ from sparsvm.hierarchical.widest import widest_separation
 from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
+from sparsvm.solvers.run.progress import progress
 
 # The linear program must tell multipliers from slacks, whose product is of this size; the cone
 # programs are polished afterwards.
@@ -46,6 +47,12 @@ class Staged(Parameterised):
         """Solve all stages and certify the first two."""
         begin = time.perf_counter()
         found = _stages(problem)
+        report = progress(self.name, control)
+        if report is not None:
+            hinge = float(np.sum(problem.mass * _shortfalls(problem, found.coef, found.intercept)))
+            record = (found.iterations, time.perf_counter() - begin, hinge, np.nan)
+            nonzeros = int(np.count_nonzero(found.coef))
+            report(*record, nonzeros, lambda: (found.coef, found.intercept))
         return HierarchicalSolution.certify(
             problem,
             found.coef,

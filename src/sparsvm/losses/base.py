@@ -26,8 +26,6 @@ class Loss(Parameterised):
         The short name accepted by ``SparseSVC(loss=...)``.
     convex, smooth : bool
         Traits that decide which solvers apply.
-    uses_margin : bool
-        Whether the loss has a margin at all (the one-vs-rest loss does not).
     of_differences : bool
         Whether only differences of scores matter, so that the intercepts are determined up to a
         common constant.
@@ -38,7 +36,6 @@ class Loss(Parameterised):
     name: ClassVar[str]
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
-    uses_margin: ClassVar[bool] = True
     of_differences: ClassVar[bool] = True
     within_masses: ClassVar[bool] = False
 

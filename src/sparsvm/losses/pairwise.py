@@ -30,7 +30,6 @@ class PairwiseSquaredHinge(SmoothLoss):
     """
 
     name = "pairwise_squared_hinge"
-    uses_margin = False
 
     def __init__(self, sets: Bools, normalise: bool = False) -> None:
         self.sets = sets

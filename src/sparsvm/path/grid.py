@@ -47,14 +47,14 @@ def largest_ridge_alpha(problem: Problem, zero: ZeroModel) -> float:
     nearly :math:`-G/(\alpha \omega^2)`: exactly so for the hinge as long as every sample is within
     its margin. There another alpha only scales the scores. The grid begins where those weights
     would give some sample scores that differ, from the scores of another sample, by the largest
-    margin (1 for a loss without one).
+    margin.
     """
     terms = problem.penalty
     inverse = terms.inverse_omega**2
     weights = -problem.transposed(problem.signed_dual(zero.dual)) * inverse
     scores = problem.scores(weights, np.zeros(problem.n_outputs))
     spread = float((scores.max(axis=0) - scores.min(axis=0)).max(initial=0.0))
-    unit = float(np.abs(problem.margins()).max(initial=0.0)) if problem.loss.uses_margin else 1.0
+    unit = float(np.abs(problem.margins()).max(initial=0.0))
     return spread / (unit or 1.0) / (1.0 - terms.l1_ratio)
 
 

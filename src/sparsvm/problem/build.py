@@ -93,14 +93,9 @@ def default_alpha(total: float, parameter: str = "alpha") -> float:
 
 def require_margin(loss: Loss, cost: Floats, margin_scale: Floats | None) -> None:
     """Refuse margins that leave nothing to learn or overflow, and sample margins without effect."""
-    if margin_scale is not None and not loss.uses_margin:
-        raise ValueError(
-            f"sample_margin was given, but the loss {loss.name!r} has no margin. Leave it out, or "
-            "use loss='squared_hinge'."
-        )
     factor = 1.0 if margin_scale is None else float(margin_scale.max())
     largest = float(cost.max()) * factor
-    if loss.uses_margin and largest > LARGEST:
+    if largest > LARGEST:
         raise ValueError(
             f"The largest margin is {largest:.3g}, but beyond {LARGEST:g} its products may "
             "overflow. Divide all margins by a constant."

@@ -316,7 +316,7 @@ class Problem:
             largest = np.maximum(W.max(axis=0, initial=0.0), -W.min(axis=0, initial=0.0))
         sizes = 2.0 * np.asarray(self.design.abs_scores(largest))
         sizes += 2.0 * float(np.max(np.abs(b), initial=0.0))
-        sizes += self._largest_margins() if self.loss.uses_margin else 1.0
+        sizes += self._largest_margins()
         if isinstance(self.loss, SmoothLoss):
             scores = self.scores(W, b) if scores is None else scores
             at = (scores, self.y, self.margins())

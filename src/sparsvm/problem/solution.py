@@ -99,7 +99,8 @@ class Control:
 class History:
     """What a solver recorded on its way, one entry per record.
 
-    ``gap`` is absolute; ``relative_gap`` is what ``tol`` and ``dual_gap_`` speak of.
+    ``gap`` is absolute; ``relative_gap`` is what ``tol`` and ``dual_gap_`` speak of. ``counts`` has
+    totals of the whole run, by name, where a solver keeps any.
     """
 
     iteration: Counts
@@ -107,6 +108,7 @@ class History:
     objective: Floats
     gap: Floats
     nonzeros: Counts
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def relative_gap(self) -> Floats:

@@ -183,7 +183,8 @@ def _joined(histories: list[tuple[int, float, dict[str, Any]]]) -> History:
         parts.setdefault("seconds", []).append(history["seconds"] + (ended - length))
         for name in ("objective", "gap", "nonzeros"):
             parts.setdefault(name, []).append(history[name])
-    return History(**{name: np.concatenate(arrays) for name, arrays in parts.items()})
+    columns: dict[str, Any] = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    return History(**columns)
 
 
 def _point(problem: Problem, start: Start | None) -> tuple[Floats, Floats | None]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.auto import resolve
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.run.watch import Callback, watched
+from sparsvm.solvers.run.watch import Callback, Listener, watched
 
 
 class Observed(Solver):
@@ -17,7 +18,8 @@ class Observed(Solver):
     Parameters
     ----------
     solver : str or Solver
-        A name, "auto" included, or an object.
+        A name, "auto" included, or an object; for :class:`~sparsvm.ConstrainedSparseSVC` and
+        :class:`~sparsvm.MaxMarginSVC` one of theirs.
     callback : callable
         Called at every report with a :class:`~sparsvm.solvers.Progress`: solver, iteration,
         seconds, objective, relative gap, non-zeros, and on demand the coefficients. Something true
@@ -54,3 +56,15 @@ class Observed(Solver):
         """Solve, and call back."""
         solver = resolve(self.solver, problem, control)
         return watched(solver, problem, start, control, callback=self.callback)
+
+
+def unobserved(solver: Any) -> Any:
+    """Return the solver that is observed, or the one that is not."""
+    return solver.solver if isinstance(solver, Observed) else solver
+
+
+def listening(solver: Any, control: Control) -> Control:
+    """Return the control of a run that ends by itself, with the callback of an observed solver."""
+    return replace(
+        control, watch=Listener(solver.callback) if isinstance(solver, Observed) else None
+    )

@@ -116,6 +116,15 @@ def test_cyclic_descent_follows_the_paper(loss, intercept):
         np.testing.assert_allclose(weights.T, reference.W, rtol=1e-8, atol=1e-11)
         np.testing.assert_allclose(b, reference.b, rtol=1e-8, atol=1e-11)
         assert method.violation == pytest.approx((violations.sum(), violations.max()), rel=1e-7)
+        assert method.searches == (reference.searches, reference.first_steps)
+
+
+def test_line_searches_are_counted_in_the_history():
+    problem = rows_problem("squared_hinge")
+    searched = BCD(sigma=0.9).solve(problem, None, Control(tol=1e-4)).history.counts
+    assert searched["line_searches"] > searched["first_steps"] > 0
+    constant = BCD(step="CST").solve(problem, None, Control(tol=1e-2)).history.counts
+    assert constant == {"line_searches": 0, "first_steps": 0}
 
 
 @pytest.mark.parametrize("norm", ["l1", "linf"])

@@ -2,13 +2,16 @@
 
 import signal
 import threading
+import warnings
+from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsvm import SparseLabelRanker, SparseSVC, _core
+from sparsvm import ConstrainedSparseSVC, MaxMarginSVC, SparseLabelRanker, SparseSVC, _core
+from sparsvm.budget import BudgetSearch, FBPDEpigraph, FBPDLinear
 from sparsvm.solvers import (
     BCD,
     DCA,
@@ -191,3 +194,56 @@ def test_label_ranking_is_watched_too(data):
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         ended = SparseLabelRanker(alpha=0.1, time_limit=1e-9, tol=1e-9).fit(X, Y)
     assert ended.result_.status == "stopped"
+
+
+@pytest.mark.parametrize("stopping", ["gap", "change"])
+@pytest.mark.parametrize("kind", [FBPDEpigraph, FBPDLinear, BudgetSearch])
+def test_callbacks_see_the_solvers_of_a_budget_and_may_end_them(data, kind, stopping):
+    options = {} if kind is BudgetSearch else {"stopping": stopping}
+    tol = 1e-2 if stopping == "gap" else 1e-4
+    make = partial(ConstrainedSparseSVC, 0.7, "l1", tol=tol)
+    seen = []
+    observed = make(solver=Observed(kind(**options), seen.append))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        observed.fit(*data)
+        plain = make(solver=kind(**options)).fit(*data)
+    assert len(seen) > 1
+    assert seen[-1].coefficients()[0].shape == observed.coef_.shape
+    np.testing.assert_array_equal(observed.coef_, plain.coef_)
+    with pytest.warns(ConvergenceWarning, match="stopped"):
+        ended = make(solver=Observed(kind(**options), lambda progress: True)).fit(*data)
+    assert ended.result_.status == "stopped"
+    assert ended.n_iter_ < plain.n_iter_
+
+
+@pytest.mark.parametrize("solver", ["hsdm", "staged"])
+def test_callbacks_see_the_solvers_of_the_largest_smallest_margin(solver):
+    X, y = load_iris(return_X_y=True)
+    seen = []
+    model = MaxMarginSVC(solver=Observed(solver, seen.append)).fit(X[:, 1::2], y)
+    point = seen[-1].coefficients()
+    assert point[0].shape == model.coef_.shape
+    assert seen[-1].objective * y.size == pytest.approx(model.hinge_loss_, rel=1e-6)
+    if solver == "hsdm":
+        with pytest.warns(UserWarning):
+            ended = MaxMarginSVC(solver=Observed(solver, lambda progress: True)).fit(X[:, 1::2], y)
+        assert ended.result_.status == "stopped"
+        assert ended.n_iter_ == seen[0].iteration < model.n_iter_
+
+
+@pytest.mark.parametrize(
+    ("loss", "solver"),
+    [("hinge", FBPD(stopping="change")), ("squared_hinge", FISTA(stopping="change"))],
+    ids=named,
+)
+def test_callbacks_see_runs_that_end_by_a_paper_s_rule_on_their_way(data, loss, solver):
+    seen = []
+    fits = []
+    for observed in (Observed(solver, seen.append), solver):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fits.append(model(loss, observed, "l1", tol=1e-5).fit(*data))
+    assert len(seen) > 4
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    assert fits[0].n_iter_ == fits[1].n_iter_

@@ -72,7 +72,7 @@ class Bcd {
   void start(const double* W, const double* b) {
     std::copy_n(W, W_.size(), W_.begin());
     if (problem_.intercept) std::copy_n(b, b_.size(), b_.begin());
-    iterations_ = 0;
+    iterations_ = searches_ = first_steps_ = 0;
     unshrink();
   }
 
@@ -104,6 +104,8 @@ class Bcd {
   // The violations of the last outer iteration: their sum and the largest.
   std::pair<double, double> violation() const { return {sum_, largest_}; }
   int64_t active_blocks() const { return std::ssize(active_); }
+  // Line searches so far: all of them, and those that took their first step.
+  std::pair<int64_t, int64_t> searches() const { return {searches_, first_steps_}; }
   const std::vector<double>& weights() const { return W_; }
   const std::vector<double>& intercept() const { return b_; }
   const std::vector<double>& constants() const { return constants_; }
@@ -236,10 +238,14 @@ class Bcd {
     const double old = touched_loss();
     double a = 1.0;
     add(a);
+    ++searches_;
     for (int tries = 0; tries < kBcd.most_halvings; ++tries) {
       const double now = problem_.alpha * prox_.value(W_.data(), part, part + 1);
       const double decrease = touched_loss() - tilted(a) - old + now - before;
-      if (decrease <= options_.sigma * a * wanted + kBcd.rounding * old) return;
+      if (decrease <= options_.sigma * a * wanted + kBcd.rounding * old) {
+        first_steps_ += tries == 0 ? 1 : 0;
+        return;
+      }
       const double shorter = options_.omega * a;
       add(shorter - a);
       a = shorter;
@@ -390,7 +396,7 @@ class Bcd {
   Problem problem_;
   PenaltyProx prox_;
   BcdOptions options_;
-  int64_t K_, parts_ = 0, iterations_ = 0, mark_ = -1;
+  int64_t K_, parts_ = 0, iterations_ = 0, mark_ = -1, searches_ = 0, first_steps_ = 0;
   ColumnSource columns_;
   std::vector<double> W_, target_, b_, S_, gb_, row_, constants_;
   std::vector<double> G_, h_, delta_;  // of the present block, members x outputs

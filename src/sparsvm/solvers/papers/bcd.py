@@ -38,7 +38,8 @@ class BCD(Solver):
         W_j \leftarrow W_j + a\,(W^*_j - W_j).
 
     The scores of all samples are kept and updated in place, so that a block costs its non-zero
-    entries times the number of classes.
+    entries times the number of classes. ``result_.history.counts`` tells how many steps were
+    searched for ("line_searches") and how many were taken at once, with a = 1 ("first_steps").
 
     Parameters
     ----------
@@ -122,6 +123,7 @@ class BCD(Solver):
             stopping=self.stopping,
             check_every=self.check_every,
             max_iter=self.max_iter,
+            counted=_searches,
         )
 
     def _check_options(self) -> None:
@@ -154,3 +156,8 @@ class BCD(Solver):
             shrinking=bool(self.shrinking),
             seed=seed,
         )
+
+
+def _searches(method: Any) -> dict[str, int]:
+    searches, first = method.searches
+    return {"line_searches": searches, "first_steps": first}

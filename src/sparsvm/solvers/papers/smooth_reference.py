@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,15 @@ def drive(
     stopping: str,
     check_every: int,
     max_iter: int,
+    counted: Callable[[Any], dict[str, int]] | None = None,
 ) -> Solution:
     """Run a native method in chunks, certify between them, and return the best point seen.
 
     ``make`` builds the method, with ``start``, ``run(iterations, tolerance)``, ``settled`` and
-    ``last``. With ``stopping="gap"`` the certificate decides and the method is told to go on
-    whatever its own rule says; otherwise the method's own rule, with the tolerance, decides.
+    ``last``; ``counted`` reads totals off it, for the history. With ``stopping="gap"`` the
+    certificate decides and the method is told to go on whatever its own rule says; otherwise the
+    method's own rule, with the tolerance, decides, and certificates on the way are for those who
+    watch.
     """
     incumbent = Incumbent(problem, progress(name, control), anyway=stopping != "gap")
     limit = iteration_limit(max_iter, control)
@@ -81,7 +85,7 @@ def drive(
         ):
             done += method.run(until_certificate(check_every, done, limit), own_rule)
             settled = method.settled
-            if settled or done == limit or own_rule < 0.0:
+            if settled or done == limit or own_rule < 0.0 or control.watch is not None:
                 incumbent.update(done, *method.last())
         return certified(
             problem,
@@ -91,7 +95,7 @@ def drive(
             tol=control.tol,
             n_iter=done,
             seconds=incumbent.seconds(),
-            history=incumbent.history(),
+            history=replace(incumbent.history(), counts=counted(method) if counted else {}),
             solver=name,
             status_if_not="stalled" if settled else "max_iter",
         )

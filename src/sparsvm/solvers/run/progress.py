@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sparsvm.problem.solution import Control, relative
-from sparsvm.solvers.run.watch import Point, Progress, Watch
+from sparsvm.solvers.run.watch import Listener, Point, Progress, Watch
 
 Callback = Callable[..., bool]
 # Seconds between lines, so that printing costs nothing.
@@ -22,7 +22,9 @@ class Report:
     objective, as ``tol`` is.
     """
 
-    def __init__(self, name: str, verbose: bool, watch: Watch | None, pause: float) -> None:
+    def __init__(
+        self, name: str, verbose: bool, watch: Watch | Listener | None, pause: float
+    ) -> None:
         self.pause = pause
         self.name = name
         self.verbose = verbose

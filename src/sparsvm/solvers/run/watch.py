@@ -138,6 +138,19 @@ class Watch:
         )
 
 
+class Listener:
+    """The callback of a run that keeps its points, and ends, by itself."""
+
+    def __init__(self, callback: Callback) -> None:
+        self.callback = callback
+        self.began = time.perf_counter()
+        self.running: Any = None
+
+    def tell(self, progress: Progress) -> bool:
+        """Call back; True if the run is to end."""
+        return bool(self.callback(progress))
+
+
 def watched(
     solver: Any,
     problem: Problem,

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Floats
-from sparsvm.losses import OvrSquaredHinge, SmoothLoss
+from sparsvm.losses import SmoothLoss
 from sparsvm.problem.problem import Problem
 from sparsvm.solvers.smooth_interior_point.cones import longest_ratio
 
@@ -89,8 +89,7 @@ class SquaredTerms:
         self.separate = problem.one_vs_rest
         self.sign = np.where(own, -1.0, 1.0)
         self.own, self.y = own, problem.y
-        ones = isinstance(problem.loss, OvrSquaredHinge)
-        self.margins = np.ones((n, K)) if ones else problem.margins()
+        self.margins = problem.margins()
         self.on = np.ones((n, K), dtype=bool) if self.separate else ~own
         self.slope = 0.5 / problem.mass[:, None]
         self.violation = self._violations(scores)
