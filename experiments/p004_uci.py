@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from harness import Experiment, distinct, markdown_table, pick, subplots, values
+from harness import Experiment, distinct, markdown_table, pick, plain_log, subplots, values
 
 # isort: split
 
@@ -140,10 +140,11 @@ def _is(name, row):
     return row["data"] == name
 
 
-def _bar_figure(number, title, key, names, claims=()):
+def _bar_figure(number, title, key, names, claims=(), note=""):
     def tell(rows):
         table = means(rows, key, _by_set(rows), names)
-        return f"{PROTOCOL}\n\n{markdown_table(('classifier', *_by_set(rows)), table)}"
+        shown = markdown_table(("classifier", *_by_set(rows)), table)
+        return "\n\n".join((PROTOCOL, shown, note))
 
     return Experiment(
         item=f"004 Fig. {number}",
@@ -170,6 +171,68 @@ def _fewer_support(rows):
                 true = False
                 told.append(f"{name}: {ramp} {pair[0]:.2f}, {hinge} {pair[1]:.2f}")
     return _verdict(true), "; ".join(told) or "in every pair on every set"
+
+
+def _sparser_norms(rows):
+    true, told = True, []
+    for name in distinct(rows, "data"):
+        shares = [
+            float(np.mean(values(rows, "features", data=name, classifier=c)))
+            for c in ("SVM", "OneNormSVM", "ZeroNormSVM")
+        ]
+        true &= name == "bupa" or shares[0] >= shares[1] >= shares[2]
+        told.append(f"{name} " + " / ".join(f"{share:.2f}" for share in shares))
+    return _verdict(true), "features with l2 / l1 / l0: " + ", ".join(told)
+
+
+def _comparable(rows):
+    worst, where = 0.0, ""
+    for name in distinct(rows, "data"):
+        found = {c: np.mean(values(rows, "accuracy", data=name, classifier=c)) for c in NAMES}
+        spread = float(max(found.values()) - min(found.values()))
+        if spread > worst:
+            worst, where = spread, f"{name}: {min(found, key=found.get)} last"
+    return _verdict(worst <= 0.05), f"at most {100 * worst:.1f} points apart ({where}; limit 5)"
+
+
+def _fewer_with_mu(rows):
+    chosen, rises = pick(rows, classifier="RLSVM2 by mu"), []
+    mus = sorted(set(values(chosen, "mu")))
+    for name in distinct(chosen, "data"):
+        line = [np.mean(values(chosen, "support", data=name, mu=mu)) for mu in mus]
+        rises.append(float(max(np.array(line[:-1]) - np.array(line[1:]))))
+    return _verdict(max(rises) <= 0.01), (
+        f"as mu falls by 0.1 the share rises by at most {max(rises):.3f}"
+    )
+
+
+def _same_for_all_mu(rows):
+    chosen, told = pick(rows, classifier="RLSVM2 by mu"), {}
+    for name in distinct(chosen, "data"):
+        means_by_mu = [
+            np.mean(values(chosen, "accuracy", data=name, mu=mu))
+            for mu in sorted(set(values(chosen, "mu")))
+        ]
+        told[name] = 100 * float(max(means_by_mu) - min(means_by_mu))
+    return _verdict(max(told.values()) <= 5.0), "points between the best and the worst mu: " + (
+        ", ".join(f"{name} {points:.1f}" for name, points in told.items()) + " (limit 5)"
+    )
+
+
+def _few_with_hinge(rows):
+    found = {c: float(np.mean(values(rows, "steps", classifier=c))) for c in NON_CONVEX}
+    true = max(found["ZeroNormSVM"], found["CapOneNormSVM"]) < min(
+        found[c] for c in ("RLSVM0", "RLSVMC1")
+    )
+    return _verdict(true), "means " + ", ".join(f"{c} {steps:.1f}" for c, steps in found.items())
+
+
+def _seconds_but_for_l0(rows):
+    slowest = {c: float(max(values(rows, "seconds", classifier=c))) for c in NON_CONVEX}
+    others = max(seconds for c, seconds in slowest.items() if c != "RLSVM0")
+    return _verdict(slowest["RLSVM0"] > 10.0 * others), (
+        f"slowest fit: RLSVM0 {slowest['RLSVM0']:.2f} s, others {others:.2f} s"
+    )
 
 
 def _within_sixteen(rows):
@@ -321,6 +384,9 @@ def _larger_tell(rows):
         "Dexter (20000), which stands in for Gisette, which could not be had; standardised, "
         "lambda = 1. The seconds include the convex start.\n\n"
         + markdown_table(("classifier", *distinct(rows, "data")), table)
+        + "\n\nThe paper shows bars without numbers: few iterations for all. Here that holds for "
+        "all but l0, whose weights move on the curved part of the penalty with 10000 features and "
+        "more, and a change of 1e-3 is met after 18 to 35 iterations only."
     )
 
 
@@ -335,7 +401,9 @@ def _larger_draw(rows):
             )
         ax.set_xticks(np.arange(len(names)), names, rotation=30, ha="right", fontsize=8)
         ax.set_ylabel("iterations" if key == "steps" else "seconds")
-    axes[0, 0].legend(frameon=False)
+    axes[0, 1].set_yscale("log")
+    plain_log(axes[0, 1].yaxis)
+    axes[0, 0].legend(frameon=False, loc="upper center")
     return figure
 
 
@@ -344,22 +412,47 @@ def _few_steps(rows):
     return _verdict(most <= 16), f"at most {most:.0f} iterations"
 
 
+OF_PARAMETERS = (
+    "As in the paper, parameters fall from l2 to l0 and from hinge to ramp, most on pima and "
+    "bupa. On wpbc a model without any feature is nearly as accurate as all others, and is "
+    "chosen in most repetitions by the sparse penalties: all its samples are support vectors, "
+    "for hinge and ramp alike, which is the one exception."
+)
+OF_ITERATIONS = (
+    "A few runs take longer than the paper's 16, which is the largest of its own splits; the "
+    "means are of its size. Where the convex start is already critical, one iteration is "
+    "needed to see it."
+)
+OF_SECONDS = (
+    "Hundredths of a second where the paper has seconds to minutes: each convex program "
+    "starts from the one before, and the solver is not a general interior point package. "
+    "RLSVM0 takes no longer than the others."
+)
 EXPERIMENTS = (
     _bar_figure(10, "share of parameters", "parameters", NAMES,
                 (("Ramp losses use fewer support vectors than the hinge with the same penalty",
-                  _fewer_support),)),
+                  _fewer_support),
+                 ("Fewer features from l2 to l1 to l0, except on bupa", _sparser_norms),
+                 ("All classifiers have comparable accuracies", _comparable)),
+                OF_PARAMETERS),
     Experiment("004 Table 2", "ramp with l2: mu = 1 against mu by cross-validation", cells,
                measure, _mu_tell, None,
                (("Choosing mu does not cost accuracy", _same_accuracy),), data="004_uci"),
     Experiment("004 Fig. 11", "support vectors and accuracy against mu", cells, measure,
-               _mu_tell_figure, _mu_draw, data="004_uci"),
+               _mu_tell_figure, _mu_draw,
+               (("The number of support vectors falls with mu", _fewer_with_mu),
+                ("Accuracies are comparable for all mu", _same_for_all_mu)), data="004_uci"),
     _bar_figure(12, "DCA iterations", "steps", NON_CONVEX,
-                (("All DCA runs end within 16 iterations", _within_sixteen),)),
+                (("All DCA runs end within 16 iterations", _within_sixteen),
+                 ("Non-convex penalties with the hinge take especially few", _few_with_hinge)),
+                OF_ITERATIONS),
     Experiment("004 Fig. 13", "objective of RLSVM0 by iteration", cells, measure, _objective_tell,
                _objective_draw,
                (("The objective never rises", _never_rises),
                 ("DCA lowers it by up to 50 %", _half)), data="004_uci"),
-    _bar_figure(14, "training seconds", "seconds", NON_CONVEX),
+    _bar_figure(14, "training seconds", "seconds", NON_CONVEX,
+                (("All take seconds but RLSVM0, which takes minutes", _seconds_but_for_l0),),
+                OF_SECONDS),
     Experiment("004 Fig. 15", "iterations and seconds on larger sets", _larger_cells,
                _larger_measure, _larger_tell, _larger_draw,
                (("Few iterations suffice on larger sets too", _few_steps),)),

@@ -34,10 +34,7 @@ MODULES = sorted(
     if re.match(r"p\d{3}_|microarrays$|label_ranking$|few_genes$", path.stem)
 )
 # Figures that a paper repeats from another.
-REPEATED = (
-    ("002 losses", "errors and zeros of four losses, as in 000 Fig. 1", "000_figure_1"),
-    ("002 times", "execution times at 3 and 10 images per class, as in 000 Fig. 3", "000_figure_3"),
-)
+REPEATED = (("002 losses", "errors and zeros of four losses, as in 000 Fig. 1", "000_figure_1"),)
 START = "<!-- what follows is written by reproduce.py -->"
 
 
