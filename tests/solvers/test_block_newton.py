@@ -291,6 +291,16 @@ def test_correlated_features_of_many_samples_take_few_products(loss):
     assert raw["products"] <= 1000
 
 
+def test_groups_take_few_products_where_features_outnumber_samples():
+    """With a diagonal that is stiff along the groups, which lengths are not, it took 287."""
+    rng = np.random.default_rng(0)
+    y = np.arange(100) % 8
+    X = rng.standard_normal((100, 600)) + 0.3 * rng.standard_normal((8, 600))[y]
+    problem = build(X, y, GroupL2(), share=0.03, loss="logistic")
+    raw, _ = native(problem, tol=1e-6, max_iter=500)
+    assert raw["products"] <= 140
+
+
 def test_groups_of_several_features_take_few_pricings_with_l1_linf():
     """Conjugate gradients cut short in this small problem once took 385."""
     problem = problems.make(1, problems.plain, "l1/linf", "ovr_squared_hinge")

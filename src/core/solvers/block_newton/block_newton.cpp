@@ -184,7 +184,7 @@ class BlockNewton {
 
   bool solve_working_set(double tol, int last) {
     double best = std::numeric_limits<double>::infinity(), lowest = best, gap = best;
-    int idle = 0;
+    int idle = 0, slow = 0;
     for (;;) {
       free_.run(Settings::kImbalance * tol * prices_.objective / (1.0 + free_.size()));
       prices_.update(working_);
@@ -195,9 +195,9 @@ class BlockNewton {
       idle = better ? 0 : idle + 1;
       if (idle > Settings::kPatience || iteration_ >= last) return false;
       best = std::min(best, prices_.gap), lowest = std::min(lowest, prices_.objective);
-      const bool slow = prices_.gap > Settings::kSlow * gap;
+      slow = prices_.gap > Settings::kSlow * gap ? slow + 1 : 0;
       gap = prices_.gap;
-      if (!improve_by_model(tol, slow)) {
+      if (!improve_by_model(tol, slow > 0) && !(slow < 2 && improve_by_newton())) {
         candidates_.clear();
         for (const int64_t u : working_)
           if (model_.near(u, prices_.norms)) candidates_.push_back(u);
@@ -312,6 +312,22 @@ class BlockNewton {
                                     0.1 * tol * penalty_.alpha, slow);
     last_ = prices_.objective - outcome.gain;
     return outcome.moved;
+  }
+
+  // A Newton step on what is not zero, after an epoch over the groups at zero that would not stay there; whether
+  // the objective fell. On 5000 x 784 pixels an epoch over all groups takes the time of three such steps.
+  bool improve_by_newton() {
+    if (!penalty_.bends()) return false;
+    candidates_.clear();
+    for (const int64_t u : working_)
+      if (prices_.norms[at(u)] > 1.0 && !penalty_.is_free(u) && prices_.is_zero(u))
+        candidates_.push_back(u);
+    if (!candidates_.empty()) {
+      descent_.set_groups(candidates_);
+      descent_.epoch(true);
+    }
+    collect_active(working_);
+    return newton_.run(active_, {Settings::kPathForcing, Settings::kPathLimit}).moved;
   }
 
   void improve(const std::vector<int64_t>& groups, double tol) {

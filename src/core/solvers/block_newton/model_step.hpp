@@ -97,7 +97,7 @@ class ModelStep {
   static constexpr double kMost = 2000.0;
   // Weights that always fit. Otherwise the matrix should not have more rows than rank, and where the penalty is
   // curved, so that conjugate gradients are good at it, not cost more than this many products with the Hessian.
-  static constexpr double kFew = 300.0, kProducts = 400.0;
+  static constexpr double kFew = 300.0, kProducts = 40.0;
   // Operations to form it: a few seconds.
   static constexpr double kMostWork = 2e10;
   // Weights join the model a little before they violate.

@@ -63,7 +63,7 @@ class NewtonStep {
     const bool direct =
         direct_.pays(system, options.cg_limit) && direct_.solve(system, ring_, r_, step_);
     if (!direct) {
-      preconditioner_.prepare(system);
+      preconditioner_.prepare(system, ring_);
       outcome.cg = conjugate_gradients(options);
       preconditioner_.spend(outcome.cg);
       products_ += outcome.cg;

@@ -10,6 +10,11 @@
 // A loss of differences is flat along equal shifts of all classes. With a penalty that treats the
 // classes alike only its own curvature acts there, so shifts are split off: without that, five
 // times as many iterations.
+//
+// The curvature of a group's length is diag(straight) - r r', with r along the group: the diagonal alone makes the
+// only direction in which the length has no curvature the stiffest. So the r are taken off again,
+//
+//   (P - R R')^-1 = P^-1 + P^-1 R (I - R' P^-1 R)^-1 R' P^-1.
 #pragma once
 
 #include <algorithm>
@@ -54,8 +59,8 @@ class NewtonPreconditioner {
         separate_(!coupled_ || (shifts_ && rows.loss() == LossKind::logistic)),
         usable_(shifts_ || (!coupled_ && !penalty.ties())) {}
 
-  // Make ready for a system at the current curvature of the samples.
-  void prepare(const SmoothNewtonSystem& system) {
+  // Make ready for a system at the current curvature of the samples, and the rings of its penalty.
+  void prepare(const SmoothNewtonSystem& system, const std::vector<double>& ring) {
     system_ = &system;
     inverse_.assign(system.w.size(), 0.0);
     for (std::size_t e = 0; e < inverse_.size(); ++e) {
@@ -64,7 +69,9 @@ class NewtonPreconditioner {
     }
     const double cost = cost_of_gram();
     if (spent_ >= cost) build();
+    load_rings(ring);
     factorise();
+    factorise_rings();
   }
 
   // Count the products that were made with the help of this preconditioner.
@@ -76,8 +83,8 @@ class NewtonPreconditioner {
       centre(r);
       input = &centred_;
     }
-    for (std::size_t e = 0; e < z.size(); ++e) z[e] = inverse_[e] * (*input)[e];
-    for (const Factor& factor : factors_) solve(factor, *input, z);
+    solve(*input, z);
+    if (rings_ > 0) add_rings(*input, z);
     if (shifts_) add_shifts(z);
     if (!penalty_.ties()) return;
     for (std::size_t k = 0; k < system_->groups.size(); ++k) {
@@ -90,11 +97,12 @@ class NewtonPreconditioner {
  private:
   using Settings = BlockNewtonSettings;
   static constexpr int32_t kIntercept = -1;  // in the place of a feature's number
+  static constexpr double kLeastKept = 1e-8;  // of I - R'P^-1R, against rounding
 
   struct Factor {
-    int first, count;           // outputs it serves
-    std::vector<int64_t> rows;  // of the system
-    std::vector<double> cholesky;
+    int first, count;              // outputs it serves
+    std::vector<int64_t> rows;     // of the system
+    std::vector<double> cholesky;  // or, where there are rings, the inverse (lower triangles)
   };
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
@@ -211,10 +219,17 @@ class NewtonPreconditioner {
         diagonal += ridge * diagonal;
         if (!(diagonal > 0.0)) diagonal = 1.0;
       }
-      if (potrf('L', static_cast<int>(m), factor.cholesky.data(), static_cast<int>(m)) == 0)
-        return true;
+      const int size = static_cast<int>(m);
+      if (potrf('L', size, factor.cholesky.data(), size) != 0) continue;
+      return rings_ == 0 || potri('L', size, factor.cholesky.data(), size) == 0;
     }
     return false;
+  }
+
+  // z = P^-1 r.
+  void solve(const std::vector<double>& r, std::vector<double>& z) {
+    for (std::size_t e = 0; e < z.size(); ++e) z[e] = inverse_[e] * r[e];
+    for (const Factor& factor : factors_) solve(factor, r, z);
   }
 
   void solve(const Factor& factor, const std::vector<double>& r, std::vector<double>& z) {
@@ -225,7 +240,13 @@ class NewtonPreconditioner {
         work_[at(k) * m + a] = r[at(factor.rows[a] * width_ + factor.first + k)];
     }
     const int size = static_cast<int>(m);
-    if (factor.count == 1)
+    if (rings_ > 0) {
+      solved_.resize(work_.size());
+      for (int k = 0; k < factor.count; ++k)
+        symv('L', size, 1.0, factor.cholesky.data(), size, work_.data() + at(k) * m, 1, 0.0,
+             solved_.data() + at(k) * m, 1);
+      work_.swap(solved_);
+    } else if (factor.count == 1)
       potrs_one(size, factor.cholesky.data(), work_.data());
     else
       potrs('L', size, factor.count, factor.cholesky.data(), size, work_.data(), size);
@@ -233,6 +254,81 @@ class NewtonPreconditioner {
       for (std::size_t a = 0; a < m; ++a)
         z[at(factor.rows[a] * width_ + factor.first + k)] = work_[at(k) * m + a];
     }
+  }
+
+  // Number the rings, one a group or one a group and output; with shifts split off they are centred.
+  void load_rings(const std::vector<double>& ring) {
+    rings_ = 0;
+    if (!penalty_.bends()) return;
+    ring_ = ring;
+    ring_of_.assign(ring.size(), -1);
+    const std::size_t width = at(width_);
+    for (std::size_t k = 0; k < system_->groups.size(); ++k) {
+      const std::size_t from = at(system_->starts[k]) * width;
+      const std::size_t to = from + at(penalty_.size(system_->groups[k])) * width;
+      for (std::size_t e = from; e < to; ++e)
+        ring_of_[e] = rings_ + (penalty_.joint() ? 0 : static_cast<int>(e % width));
+      rings_ += penalty_.joint() ? 1 : width_;
+      for (std::size_t row = from; shifts_ && row < to; row += width) {
+        const double level = mean(&ring_[row]);
+        for (std::size_t e = row; e < row + at(outputs_); ++e) ring_[e] -= level;
+      }
+    }
+  }
+
+  // I - R' P^-1 R: a diagonal where P is one.
+  void factorise_rings() {
+    if (rings_ == 0) return;
+    const std::size_t m = at(rings_);
+    std::vector<unsigned char> covered(ring_.size(), 0);
+    kept_.assign(m, 1.0);
+    capacity_.assign(factors_.empty() ? 0 : m * m, 0.0);
+    for (const Factor& factor : factors_) {
+      const std::size_t size = factor.rows.size();
+      for (int k = factor.first; k < factor.first + factor.count; ++k)
+        for (std::size_t a = 0; a < size; ++a) {
+          const std::size_t e = at(factor.rows[a] * width_ + k);
+          covered[e] = 1;
+          if (ring_of_[e] < 0) continue;
+          double* to = capacity_.data() + at(ring_of_[e]) * m;
+          for (std::size_t b = a; b < size; ++b) {
+            const std::size_t f = at(factor.rows[b] * width_ + k);
+            if (ring_of_[f] >= 0)
+              to[ring_of_[f]] -= (a < b && ring_of_[e] == ring_of_[f] ? 2.0 : 1.0) * ring_[e] *
+                                 ring_[f] * factor.cholesky[a * size + b];
+          }
+        }
+    }
+    for (std::size_t e = 0; e < ring_.size(); ++e)
+      if (ring_of_[e] >= 0 && !covered[e])
+        kept_[at(ring_of_[e])] -= ring_[e] * ring_[e] * inverse_[e];
+    if (factors_.empty()) {
+      for (double& x : kept_) x = std::max(x, kLeastKept);
+      return;
+    }
+    for (std::size_t a = 0; a < m; ++a)
+      capacity_[a * (m + 1)] = std::max(capacity_[a * (m + 1)] + kept_[a], kLeastKept);
+    if (potrf('L', rings_, capacity_.data(), rings_) == 0) return;
+    factors_.clear();
+    factorise_rings();
+  }
+
+  // z = P^-1 r is made (P - R R')^-1 r.
+  void add_rings(const std::vector<double>& r, std::vector<double>& z) {
+    along_.assign(at(rings_), 0.0);
+    for (std::size_t e = 0; e < z.size(); ++e)
+      if (ring_of_[e] >= 0) along_[at(ring_of_[e])] += ring_[e] * z[e];
+    if (factors_.empty()) {
+      for (std::size_t a = 0; a < along_.size(); ++a) along_[a] /= kept_[a];
+      for (std::size_t e = 0; e < z.size(); ++e)
+        if (ring_of_[e] >= 0) z[e] += inverse_[e] * ring_[e] * along_[at(ring_of_[e])];
+      return;
+    }
+    potrs_one(rings_, capacity_.data(), along_.data());
+    loaded_ = r;
+    for (std::size_t e = 0; e < z.size(); ++e)
+      if (ring_of_[e] >= 0) loaded_[e] += ring_[e] * along_[at(ring_of_[e])];
+    solve(loaded_, z);
   }
 
   double mean(const double* row) const {
@@ -267,7 +363,10 @@ class NewtonPreconditioner {
   // Whether the loss couples the classes, shifts are split off, and each class has its own matrix.
   bool coupled_, shifts_, separate_, usable_;
   const SmoothNewtonSystem* system_ = nullptr;
-  std::vector<double> inverse_, centred_, shift_, work_;
+  std::vector<double> inverse_, centred_, shift_, work_, solved_;
+  int rings_ = 0;
+  std::vector<int> ring_of_;  // which of them each coordinate belongs to, or -1
+  std::vector<double> ring_, kept_, capacity_, along_, loaded_;
   std::vector<int32_t> built_;
   std::vector<std::vector<double>> gram_;
   std::vector<std::size_t> samples_;  // behind each of them

@@ -42,6 +42,9 @@ struct BlockNewtonSettings {
   // stop at, the smaller the more whole steps have succeeded.
   static constexpr int kFirstLimit = 10, kLeastLimit = 8, kMostLimit = 400;
   static constexpr double kForcing[3] = {0.3, 0.1, 0.03};
+  // The same along paths, where steps begin near the solution; five are usual.
+  static constexpr int kPathLimit = 30;
+  static constexpr double kPathForcing = 0.03;
 
   // Coordinate descent. Where no sample has curvature now, a move may still bring some to life: the
   // model keeps this share of the curvature that all samples together can have.
