@@ -17,6 +17,9 @@ BIN := $(VENV)/bin
 SANITIZED := build/sanitize
 OLDEST := build/oldest
 BENCH := build/bench
+# adelie wants NumPy 1, which later versions of pyarrow, with which benchopt writes, do not take; later ones of
+# cvxpy bring a HiGHS that OR-Tools cannot be loaded beside.
+PEERS := "pyarrow<22" adelie celer "cvxpy<1.8" cyanure ortools rehline skglm snapml sortedl1
 # What pyproject.toml requires of a build, and what scikit-build-core would fetch besides.
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja
 
@@ -86,11 +89,19 @@ $(OLDEST)/.installed: $(SOURCES) tests/oldest.txt | check-tools
 	$(OLDEST)/bin/pip install -q --no-build-isolation -c tests/oldest.txt ".[test]"
 	@touch $@
 
-$(BENCH)/.installed: $(SOURCES) | check-tools
+# The wheel of the last build, so that nothing is compiled again.
+$(BENCH)/.installed: $(VENV)/.installed
+	$(BIN)/pip wheel -q --no-build-isolation --no-deps -w $(BENCH)/wheel .
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/pip install -q $(BUILD_TOOLS)
-	$(BENCH)/bin/pip install -q --no-build-isolation .
-	$(BENCH)/bin/pip install -q benchopt adelie celer cyanure rehline skglm
+	$(BENCH)/bin/pip install -q --force-reinstall --no-deps $(BENCH)/wheel/*.whl
+	$(BENCH)/bin/pip install -q sparsvm benchopt matplotlib $(PEERS)
+	@touch $@
+
+# lightning's last version wants the numerical libraries of its time, and Python 3.11 at most.
+build/lightning/.installed:
+	$(PYTHON) -m venv build/lightning
+	build/lightning/bin/pip install -q "numpy==1.24.4" "scipy==1.10.1" "scikit-learn==1.2.2" "Cython<3" "setuptools<60" wheel
+	build/lightning/bin/pip install -q --no-build-isolation "sklearn-contrib-lightning==0.6.2.post0"
 	@touch $@
 
 # The sanitizers' run-time libraries come before Python itself, and the C++ library with them, since

@@ -16,7 +16,7 @@ import argparse
 import time
 from functools import partial
 
-from exact_hinge.benchmark_utils.cases import load
+from exact_hinge.cases import load
 from sklearn.datasets import load_digits
 
 from sparsvm import SparseSVC, alpha_max

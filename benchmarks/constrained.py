@@ -18,7 +18,7 @@ import argparse
 import time
 
 import numpy as np
-from exact_hinge.benchmark_utils.cases import CASES
+from exact_hinge.cases import CASES
 from threadpoolctl import threadpool_limits
 
 from sparsvm.budget import BudgetSearch, FBPDEpigraph, FBPDLinear

@@ -32,8 +32,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from exact_hinge.benchmark_utils.programs import HighsProgram
-from exact_hinge.benchmark_utils.quadratic import CvxoptProgram
+from exact_hinge.quadratic import CvxoptProgram
+from objectives.benchmark_utils.programs import HighsProgram
 
 from sparsvm.certificate.certify import certified
 from sparsvm.data.design import make_design

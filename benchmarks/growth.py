@@ -20,7 +20,7 @@ import statistics
 import time
 
 import numpy as np
-from exact_hinge.benchmark_utils.cases import load, make_problem
+from exact_hinge.cases import load, make_problem
 from threadpoolctl import threadpool_limits
 
 from sparsvm.penalties import L1, GroupL2, GroupLinf

@@ -27,7 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from exact_hinge.benchmark_utils.cases import first_of_each, load, make_problem
+from exact_hinge.cases import first_of_each, load, make_problem
 from sklearn.base import clone
 
 from sparsvm import SparseSVC

@@ -19,7 +19,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from exact_hinge.benchmark_utils.cases import load, make_problem
+from exact_hinge.cases import load, make_problem
 from sklearn.svm import LinearSVC
 
 from sparsvm.penalties import L2

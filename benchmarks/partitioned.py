@@ -151,7 +151,7 @@ def data_set(name):
         from sparsvm.datasets import load_mnist
 
         return load_mnist(return_X_y=True)
-    from exact_hinge.benchmark_utils.cases import load
+    from exact_hinge.cases import load
 
     return load("news20_full")
 

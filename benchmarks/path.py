@@ -16,7 +16,7 @@ import one_thread  # noqa: F401
 import argparse
 import time
 
-from exact_hinge.benchmark_utils.cases import load
+from exact_hinge.cases import load
 
 from sparsvm import SparseSVC, alpha_max, svm_path
 from sparsvm.penalties import L1, GroupL2, GroupLinf, SparseGroup

@@ -37,9 +37,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from exact_hinge.benchmark_utils.cases import CASES, make_problem
-from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
-from exact_hinge.benchmark_utils.programs import programs_for
+from exact_hinge.cases import CASES, make_problem
+from exact_hinge.fbpd import GRID, FbpdRun
+from objectives.benchmark_utils.programs import programs_for
 from threadpoolctl import threadpool_limits
 
 from sparsvm.certificate.certify import certify

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import sparsvm
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 # One thread, so that the examples take the same time everywhere.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -44,6 +47,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "image_scrapers": ("gallery_figures.described",),
+    "reset_modules": ("matplotlib", "seaborn", "gallery_figures.safe_colours"),
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
@@ -58,7 +63,7 @@ html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
 }
 # Pages without pages below them have nothing to show at the left.

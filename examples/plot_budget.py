@@ -31,6 +31,10 @@ axes[0].plot(budgets, norms, "o-", color="#0072b2")
 axes[0].set(xlabel="budget eta for the mean hinge", ylabel="least penalty", ylim=(0, None))
 axes[1].step(budgets, features, "o-", where="mid", color="#d55e00")
 axes[1].set(xlabel="budget eta for the mean hinge", ylabel="features in use", ylim=(0, None))
+figure.set_label(
+    "The least penalty and the number of features in use fall as the budget for the mean "
+    "hinge grows"
+)
 plt.show()
 
 # %%

@@ -52,6 +52,9 @@ for (name, model), marker in zip(models.items(), "os", strict=True):
     print(f"{name}: log-loss {log_loss(y_test, probabilities):.3f}, accuracy {accuracy:.3f}")
 ax.set(xlabel="probability given", ylabel="share of class 1 among them", aspect="equal")
 ax.legend(frameon=False)
+figure.set_label(
+    "The share of class 1 against the probability given: both curves are close to the diagonal"
+)
 plt.show()
 
 # %%

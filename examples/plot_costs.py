@@ -51,4 +51,8 @@ for ax, (title, model) in zip(axes, models.items(), strict=True):
     ax.set_xticks(range(3), names)
     ax.set_yticks(range(3), names)
     ax.set(xlabel="predicted", ylabel="true", title=f"{title}\nmean cost {mean_cost:.2f}")
+figure.set_label(
+    "Two confusion matrices: with costs in the margins hardly any severely ill patient is "
+    "predicted healthy"
+)
 plt.show()

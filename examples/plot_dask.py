@@ -52,6 +52,9 @@ ax.plot(passes, [one.objective for one in model.result_.rounds], "o-", label="ob
 ax.plot(passes, [one.bound for one in model.result_.rounds], "s--", label="lower bound")
 ax.set(xlabel="pass over the data", ylabel="objective", xticks=passes)
 ax.legend(frameon=False)
+figure.set_label(
+    "The objective falls and the lower bound rises from pass to pass until they meet at the optimum"
+)
 plt.show()
 
 client.close()

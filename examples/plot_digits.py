@@ -44,6 +44,10 @@ for row, (penalty, model) in zip(axes, models.items(), strict=True):
         if row is axes[0]:
             ax.set_title(str(digit))
     row[0].set_ylabel(penalty)
+figure.set_label(
+    "Weights of ten digits as pictures: few pixels for each digit with l1, the same pixels "
+    "for all with l1/l2, all pixels with l2"
+)
 plt.show()
 
 # %%

@@ -64,6 +64,10 @@ for edge in edges:
 middles = (np.r_[-0.5, edges] + np.r_[edges, len(y) - 0.5]) / 2
 ax.set_yticks(middles, model.classes_)
 figure.colorbar(picture, label="expression, standardised")
+figure.set_label(
+    "Expressions of the selected genes in the patients, sorted by kind of leukaemia: blocks "
+    "of high and low values"
+)
 plt.show()
 
 # %%

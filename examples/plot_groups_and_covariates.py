@@ -61,6 +61,10 @@ for ax, (model, title) in zip(axes, cases, strict=True):
     ax.bar(np.arange(sensors), used, color=colours)
     ax.set(title=title, xlabel="sensor", xticks=range(sensors))
 axes[0].set_ylabel("norm of the sensor's weights")
+figure.set_label(
+    "Norms of the weights of eight sensors: without the age three sensors are used, with it "
+    "only the two that see faults"
+)
 plt.show()
 
 # %%

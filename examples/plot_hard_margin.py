@@ -33,4 +33,8 @@ for ax, (model, name) in zip(
     display = MarginDisplay.from_estimator(model, X, y, ax=ax, feature_names=["first", "second"])
     weights = np.count_nonzero(model.coef_)
     ax.set_title(f"{name}: margin {display.smallest_margin_:.2f}, {weights} weights")
+figure.set_label(
+    "Three classes in the plane with their boundaries and margins, by the largest smallest "
+    "margin and by the least l1 norm"
+)
 plt.show()

@@ -58,6 +58,10 @@ for name, curve, style in curves:
 axes[0].set(xlabel="features used", ylabel="ranking loss")
 axes[1].set(xlabel="features used", ylabel="F1 of the label sets")
 axes[0].legend(frameon=False)
+figure.set_label(
+    "Ranking loss and F1 of the label sets against the number of features, for the label "
+    "ranker and for one classifier a label"
+)
 plt.show()
 
 best = min(ranked, key=lambda point: point[1])

@@ -32,6 +32,10 @@ for loss, name, style in losses:
     ax.plot(lead, values, style, linewidth=2, label=name)
 ax.set(xlabel="lead of the true class", ylabel="loss", ylim=(0, 5))
 ax.legend(frameon=False)
+figure.set_label(
+    "Four losses against the lead of the true class: the hinge is zero from a lead of one "
+    "on and grows in proportion below"
+)
 plt.show()
 
 # %%
@@ -58,4 +62,8 @@ for ax, (penalty, name) in zip(axes, penalties, strict=True):
     ax.axvline(0, color="0.8", linewidth=0.8)
     ax.set(title=name, aspect="equal", xlabel="first weight")
 axes[0].set_ylabel("second weight")
+figure.set_label(
+    "Pairs of weights of equal penalty: l1 has corners on the axes, l1/l2 is a circle, "
+    "l1/linf a square"
+)
 plt.show()

@@ -35,6 +35,10 @@ for name, model in (("best", best), ("1se", sparser)):
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
 SelectionDisplay.from_estimator(sparser, ax=left)
 PathDisplay.from_estimator(sparser, ax=right, n_labels=5)
+figure.set_label(
+    "Left: accuracy against the number of features with standard errors; right: weights "
+    "along the path"
+)
 plt.show()
 
 # %%

@@ -54,6 +54,10 @@ for ax, (loss, model) in zip(axes, models.items(), strict=True):
     ax.scatter(*X_bad[bad].T, s=40, color=colours[1], marker="x", label="wrong label")
     ax.set_title(f"{loss}: {model.score(X_test, y_test):.1%} of clean test samples right")
 axes[0].legend(loc="lower left", fontsize="small")
+figure.set_label(
+    "Regions of three classes by the hinge, which wrong labels have drawn away, and by the "
+    "ramp loss, which they have not"
+)
 plt.show()
 
 # %%

@@ -65,4 +65,7 @@ ax.boxplot(
     list(times.values()), orientation="horizontal", showfliers=False, tick_labels=list(times)
 )
 ax.set(xscale="log", xlabel="microseconds for one sample")
+figure.set_label(
+    "Box plots of the time of one prediction: onnxruntime takes a fraction of the pipeline's"
+)
 plt.show()

@@ -60,4 +60,5 @@ for j, window in enumerate(windows.selected_groups_):
     ax.axvspan(10 * window - 0.5, 10 * window + 9.5, color="0.85", zorder=0, label=label)
 ax.set(xlabel="channel", ylabel="intensity", xlim=(0, 399))
 ax.legend(frameon=False, fontsize="small")
+figure.set_label("Mean spectra of four substances; the shaded windows in use lie at their peaks")
 plt.show()

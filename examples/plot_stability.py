@@ -43,4 +43,8 @@ for name, bound in stable.error_bounds().items():
 
 figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 StabilityDisplay.from_estimator(stable, feature_names=names, ax=ax)
+figure.set_label(
+    "How often each feature was selected: measurements of the wines above the threshold, "
+    "columns of noise below it"
+)
 plt.show()

@@ -43,6 +43,10 @@ ax.axvline(0, color="black", linewidth=0.8)
 ax.set_xlabel("effect of one standard deviation on the score")
 ax.set_title(f"{len(model.selected_features_)} of {wine.data.shape[1]} measurements are used")
 ax.legend(frameon=False)
+figure.set_label(
+    "Bars of the effect of each measurement on the scores of three growers; seven of "
+    "thirteen measurements have bars"
+)
 plt.show()
 
 # %%

@@ -32,11 +32,12 @@ class Objective(BaseObjective):
         known = self.reference
         return {"X": known.X, "y": known.y, "problem": known.problem, "alpha": known.alpha}
 
-    def evaluate_result(self, coef):
+    def evaluate_result(self, coef, seconds):
         return {
             "value": self.reference.suboptimality(coef),
+            "seconds": seconds,
             "features": int(np.any(coef != 0.0, axis=0).sum()),
         }
 
     def get_one_result(self):
-        return {"coef": self.reference.zeros()}
+        return {"coef": self.reference.zeros(), "seconds": 0.0}

@@ -16,10 +16,10 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import constrained
 import deployment
 import stress
-from exact_hinge.benchmark_utils.cases import CASES, make_problem, simulated
-from exact_hinge.benchmark_utils.fbpd import GRID, FbpdRun
-from exact_hinge.benchmark_utils.programs import programs_for
+from exact_hinge.cases import CASES, make_problem, simulated
+from exact_hinge.fbpd import GRID, FbpdRun
 from objectives.benchmark_utils import problems
+from objectives.benchmark_utils.programs import programs_for
 
 PROBLEMS = {
     "l1": (L1(), "highs"),

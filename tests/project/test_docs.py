@@ -142,6 +142,29 @@ def test_every_public_name_is_in_the_api(room):
     assert documented - set(listed) == set()
 
 
+# What solvers are made of, which an example would not explain.
+PARTS = {"SmoothLoss", "Solver", "Progress", "as_solver", "choose", "resolve", "solved_within"}
+PARTS |= {"blas_threads", "thread_count"}
+
+
+@pytest.mark.parametrize(
+    "room", ["", "losses", "penalties", "solvers", "prox", "plots", "partitioned", "dask"]
+)
+def test_every_public_name_has_an_example(room):
+    module = importlib.import_module(f"sparsvm.{room}".rstrip("."))
+    objects = {name: getattr(module, name) for name in module.__all__ if name not in PARTS}
+    without = [
+        name for name, one in objects.items() if callable(one) and ">>> " not in (one.__doc__ or "")
+    ]
+    assert without == []
+
+
+@pytest.mark.parametrize("script", sorted(ROOT.glob("examples/plot_*.py")), ids=named)
+def test_every_figure_of_the_gallery_is_described(script):
+    text = script.read_text("utf-8")
+    assert text.count("plt.show()") == text.count("figure.set_label(") > 0
+
+
 def test_what_is_missing_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# A head\n[a](#a-head) [b](no.md) [c](#none) `src/sparsvm/none.py`\n")

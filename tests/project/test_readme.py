@@ -17,7 +17,8 @@ from sparsvm.penalties import PENALTIES
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-ROWS = re.findall(r'^\| `"([^"]+)"` \|', TEXT, flags=re.MULTILINE)
+CELLS = re.findall(r'^\| (`".*?) \|', TEXT, flags=re.MULTILINE)
+ROWS = [name for cell in CELLS for name in re.findall(r'`"([^"]+)"`', cell)]
 LISTED = {
     "loss": [name for name in ROWS if name in LOSSES],
     "penalty": [name for name in ROWS if name in PENALTIES],

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparsvm import SparseSVC, alpha_max
+from sparsvm.data.design import make_design
 from sparsvm.losses import as_loss
 from sparsvm.penalties import as_penalty
+from sparsvm.problem.problem import Problem
 
 # Relative gap of the reference: a thousandth of the finest distance that is asked for.
 REFERENCE_TOL = 1e-9
@@ -21,6 +23,21 @@ class Kind:
     loss: str
     penalty: str
     binary: bool = False
+
+    def on(self, X, y, alpha):
+        """Return the problem without intercepts, as the solvers of sparsvm see it."""
+        loss, K = as_loss(self.loss), int(y.max()) + 1
+        return Problem(
+            design=make_design(X),
+            y=y.astype(np.int32),
+            mass=np.full(len(y), 1.0 / len(y)),
+            cost=loss.cost_matrix(K),
+            n_classes=K,
+            alpha=alpha,
+            loss=loss,
+            penalty=as_penalty(self.penalty).resolve(X.shape[1], 1 if K == 2 else K, None),
+            fit_intercept=False,
+        )
 
 
 PROBLEMS = {
@@ -36,6 +53,10 @@ PROBLEMS = {
     "binary hinge, l2": Kind("hinge", "l2", binary=True),
     "binary logistic, l1": Kind("logistic", "l1", binary=True),
 }
+# Those that are linear programs.
+LINEAR = tuple(
+    kind for kind in PROBLEMS.values() if kind.loss == "hinge" and kind.penalty in ("l1", "l1/linf")
+)
 
 
 class Reference:

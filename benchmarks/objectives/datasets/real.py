@@ -1,15 +1,16 @@
-"""Digits, which scikit-learn bundles, and sets of the folder that SPARSVM_DATA names."""
+"""Sets that scikit-learn bundles, and sets of the folder that SPARSVM_DATA names."""
 
 from typing import ClassVar
 
 import numpy as np
 from benchopt import BaseDataset
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from sparsvm.datasets import load_20newsgroups, load_leukemia, load_microarray
 
 LOADERS = {
+    "wine": lambda: load_wine(return_X_y=True),
     "digits": lambda: load_digits(return_X_y=True),
     "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
     "leukemia": lambda: load_leukemia(return_X_y=True),

@@ -9,7 +9,10 @@ from benchopt import BaseDataset
 class Dataset(BaseDataset):
     name = "Simulated"
     parameters: ClassVar = {
-        "n_samples, n_features, n_classes": [(200, 2000, 5), (2000, 200, 5), (300, 1000, 2)]
+        "n_samples, n_features, n_classes": [
+            *((120, 600, 4), (200, 2000, 5), (2000, 200, 5)),
+            *((150, 500, 2), (300, 1000, 2)),
+        ]
     }
 
     def get_data(self):

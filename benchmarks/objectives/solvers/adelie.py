@@ -18,7 +18,8 @@ class Solver(Peer):
 
     def fit(self, tol):
         X = np.asfortranarray(self.X.toarray() if hasattr(self.X, "toarray") else self.X)
-        options = {"intercept": False, "progress_bar": False, "early_exit": False, "tol": tol}
+        options = {"intercept": False, "progress_bar": False, "early_exit": False}
+        options |= {"tol": tol, "irls_tol": tol}
         if self.problem.binary:
             family, strength = adelie.glm.binomial(self.y.astype(float)), self.alpha
         else:

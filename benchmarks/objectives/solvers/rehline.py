@@ -17,6 +17,6 @@ class Solver(Peer):
 
     def fit(self, tol):
         X = self.X.toarray() if hasattr(self.X, "toarray") else self.X
-        model = plqERM_Ridge(loss={"name": "svm"}, C=self.C, tol=tol, max_iter=100_000, verbose=0)
+        model = plqERM_Ridge(loss={"name": "svm"}, C=self.C, tol=tol, max_iter=10_000, verbose=0)
         model.fit(X=X, y=2.0 * self.y - 1.0)
         return model.coef_

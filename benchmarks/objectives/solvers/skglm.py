@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from benchmark_utils.peer import Peer
+from benchmark_utils.peer import Compiled
 from benchmark_utils.problems import PROBLEMS
 from benchopt import safe_import_context
 
@@ -10,7 +10,7 @@ with safe_import_context() as import_ctx:
     from skglm import LinearSVC, SparseLogisticRegression
 
 
-class Solver(Peer):
+class Solver(Compiled):
     name = "skglm"
     requirements: ClassVar = ["pip::skglm"]
     kinds = (PROBLEMS["binary logistic, l1"], PROBLEMS["binary hinge, l2"])

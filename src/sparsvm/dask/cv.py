@@ -38,6 +38,14 @@ solver, tol, max_iter, random_state, verbose
     See Also
     --------
     sparsvm.partitioned.SparseSVCCV : the other attributes.
+
+    Examples
+    --------
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> from sparsvm.dask import SparseSVCCV  # doctest: +SKIP
+    >>> client = Client()  # doctest: +SKIP
+    >>> model = SparseSVCCV(penalty="l1/l2").fit(X, y)  # X, y: Dask arrays  # doctest: +SKIP
+    >>> model.alpha_, model.selected_features_  # doctest: +SKIP
     """
 
     def __init__(

@@ -53,6 +53,14 @@ max_iter, random_state, verbose
     -------
     SVMPath
         Its models are ordinary ones, for data in memory.
+
+    Examples
+    --------
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> from sparsvm.dask import svm_path  # doctest: +SKIP
+    >>> client = Client()  # doctest: +SKIP
+    >>> path = svm_path(X, y, n_alphas=20)  # X, y: Dask arrays  # doctest: +SKIP
+    >>> path.n_selected  # doctest: +SKIP
     """
     model = OnOneMachine(
         loss,

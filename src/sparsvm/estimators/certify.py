@@ -53,6 +53,17 @@ class ModelCertificate:
     dual : ndarray of shape (n_samples, n_classes)
         The dual variables behind ``lower_bound``, in the order of the rows of X; see ``dual_`` of
         :class:`~sparsvm.SparseSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import certify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> problem = {"loss": "hinge", "penalty": "l1", "alpha": 10.0}  # where zero is optimal
+    >>> proof = certify(X, y, np.zeros((3, 4)), **problem)
+    >>> bool(proof.lower_bound <= proof.objective), proof.within_tol
+    (True, True)
     """
 
     objective: float

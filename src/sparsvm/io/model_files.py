@@ -112,6 +112,19 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ------
     ValueError
         If the file is not whole, was changed, or is none of sparsvm's.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC, load_model, save_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.safetensors")
+    ...     save_model(SparseSVC(alpha=0.1).fit(X, y), path)
+    ...     model = load_model(path)
+    >>> model.predict(X[:2])
+    array([0, 0])
     """
     try:
         with open(path, "rb") as file:

@@ -32,7 +32,14 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def as_loss(loss: str | Loss) -> Loss:
-    """Turn a short name into the loss with its default parameters; pass objects through."""
+    """Turn a short name into the loss with its default parameters; pass objects through.
+
+    Examples
+    --------
+    >>> from sparsvm.losses import as_loss
+    >>> as_loss("squared_hinge")
+    SquaredHinge()
+    """
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in LOSSES:

@@ -31,6 +31,15 @@ class Loss(Parameterised):
         common constant.
     within_masses : bool
         Whether the dual variables of a sample lie in a simplex of its mass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsvm.losses import Hinge
+    >>> loss = Hinge()
+    >>> margins = loss.cost_matrix(3)[[0, 2]]  # of a sample of class 0 and one of class 2
+    >>> loss.value(np.array([[1.0, 0.5, 0.0], [0.0, 0.0, 3.0]]), np.array([0, 2]), margins)
+    array([0.5, 0. ])
     """
 
     name: ClassVar[str]

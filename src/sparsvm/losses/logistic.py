@@ -23,6 +23,16 @@ class Logistic(SmoothLoss):
     ----------
     margin : float or array of shape (K, K), default=0.0
         Zero gives multinomial logistic regression; otherwise as for :class:`Hinge`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.losses import Logistic
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC(Logistic(), "l1/l2", alpha=0.02).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (150, 3)
     """
 
     name = "logistic"

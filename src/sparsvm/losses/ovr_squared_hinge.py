@@ -16,6 +16,16 @@ class OvrSquaredHinge(SmoothLoss):
     :math:`h_k = \max(0, m - t_k S_k)` the derivative is :math:`-2 t_k h_k`, the second derivative
     is diagonal, 2 where :math:`h_k > 0`, and the conjugate at :math:`\tilde Y_k = -t_k z_k` is
     :math:`\sum_k z_k^2/4 - m z_k` for :math:`z \ge 0`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.losses import OvrSquaredHinge
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC(OvrSquaredHinge(), "l1", alpha=0.02).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name = "ovr_squared_hinge"

@@ -29,6 +29,15 @@ class Ramp(Loss):
         Width of the ramp; the loss is bounded by ``(1 + mu) m``.
     margin : float or array of shape (K, K), default=1.0
         As for :class:`Hinge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsvm.losses import Hinge, Ramp
+    >>> scores = np.array([[0.0, -9.0]])  # far on the wrong side
+    >>> label, margins = np.array([1]), np.array([[1.0, 0.0]])
+    >>> Hinge().value(scores, label, margins), Ramp().value(scores, label, margins)
+    (array([10.]), array([2.]))
     """
 
     name = "ramp"

@@ -30,6 +30,16 @@ class SquaredHinge(SmoothLoss):
     ----------
     margin : float or array of shape (K, K), default=1.0
         As for :class:`Hinge`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.losses import SquaredHinge
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC(SquaredHinge(margin=2.0), "l1/l2", alpha=0.1).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name = "squared_hinge"

@@ -95,6 +95,13 @@ def split_rows(
     -------
     list of partitions
         Views of X, not copies.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm.partitioned import split_rows
+    >>> len(split_rows(*load_iris(return_X_y=True), rows=40))
+    4
     """
     n = X.shape[0]
     if len(y) != n:
@@ -122,6 +129,21 @@ def from_npy(X: Path, y: Path, *, rows: int | None = None) -> list[Rows]:
         Files written by ``numpy.save``.
     rows : int, optional
         Rows of a partition; by default as many as take 64 MB.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm.partitioned import SparseSVC, from_npy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = [os.path.join(folder, name) for name in ("X.npy", "y.npy")]
+    ...     np.save(files[0], X), np.save(files[1], y)
+    ...     model = SparseSVC(alpha=0.1).fit(from_npy(*files, rows=50))
+    (None, None)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
     return split_rows(np.load(X, mmap_mode="r"), np.load(y), rows=rows)
 
@@ -132,6 +154,25 @@ def from_npz(files: Sequence[tuple[Path, Path]]) -> list[Stored]:
     Parameters
     ----------
     files : list of (path of the CSR matrix, path of the labels as ``.npy``)
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> import scipy.sparse as sp
+    >>> from sparsvm.partitioned import SparseSVC, from_npz
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = []
+    ...     for part in range(3):
+    ...         names = [os.path.join(folder, f"{part}.{kind}") for kind in ("npz", "npy")]
+    ...         sp.save_npz(names[0], sp.csr_matrix(X[part::3]))
+    ...         np.save(names[1], y[part::3])
+    ...         files.append(names)
+    ...     model = SparseSVC(alpha=0.1).fit(from_npz(files))
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
     return [Stored(_read_npz, (X, y)) for X, y in files]
 
@@ -154,6 +195,19 @@ def from_svmlight(
         Bytes of text a partition.
     **options
         Of :func:`sklearn.datasets.load_svmlight_file`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import dump_svmlight_file, load_iris
+    >>> from sparsvm.partitioned import SparseSVC, from_svmlight
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.svm")
+    ...     dump_svmlight_file(X, y, path)
+    ...     model = SparseSVC(alpha=0.1).fit(from_svmlight(path, 4, part_bytes=2000))
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
     size = os.path.getsize(path)
     ends = [0]
@@ -192,6 +246,19 @@ def from_parquet(path: Path, target: str, *, columns: Sequence[str] | None = Non
         The column of the labels.
     columns : list of str, optional
         The features; by default all columns but the target.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm.partitioned import SparseSVC, from_parquet
+    >>> iris = load_iris(as_frame=True).frame
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.parquet")
+    ...     iris.to_parquet(path, row_group_size=50)
+    ...     model = SparseSVC(alpha=0.1).fit(from_parquet(path, "target"))
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
     try:
         import pyarrow.parquet as parquet

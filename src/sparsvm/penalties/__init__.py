@@ -35,7 +35,14 @@ PENALTIES: dict[str, type[Penalty]] = {
 
 
 def as_penalty(penalty: str | Penalty) -> Penalty:
-    """Turn a short name into the penalty with its default parameters; pass objects through."""
+    """Turn a short name into the penalty with its default parameters; pass objects through.
+
+    Examples
+    --------
+    >>> from sparsvm.penalties import as_penalty
+    >>> as_penalty("l1/l2")
+    GroupL2()
+    """
     if isinstance(penalty, Penalty):
         return penalty
     if isinstance(penalty, str) and penalty in PENALTIES:

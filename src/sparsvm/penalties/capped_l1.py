@@ -54,6 +54,12 @@ class CappedL1(BuiltInPenalty):
     per_class : bool, default=False
         Whether every class has its own copy of each group.
     <weights>
+
+    Examples
+    --------
+    >>> from sparsvm.penalties import CappedL1
+    >>> CappedL1(cap=1.5).resolve(d=3, n_outputs=1).value([[1.0, -2.0, 0.0]])
+    2.5
     """
 
     name = "capped_l1"

@@ -23,6 +23,12 @@ class ElasticNet(BuiltInPenalty):
     l1_ratio : float between 0 and 1, default=0.5
         The share :math:`\rho` of the sum of absolute values.
     <weights>
+
+    Examples
+    --------
+    >>> from sparsvm.penalties import ElasticNet
+    >>> ElasticNet(l1_ratio=0.5).resolve(d=3, n_outputs=1).value([[1.0, -2.0, 0.0]])
+    2.75
     """
 
     name = "elasticnet"

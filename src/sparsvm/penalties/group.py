@@ -82,6 +82,12 @@ class GroupLinf(BuiltInPenalty):
     ----------
     <grouped>
     <weights>
+
+    Examples
+    --------
+    >>> from sparsvm.penalties import GroupLinf
+    >>> GroupLinf().resolve(d=2, n_outputs=2).value([[3.0, 0.0], [-4.0, 1.0]])  # 4 + 1
+    5.0
     """
 
     name = "l1/linf"

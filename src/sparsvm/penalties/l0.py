@@ -46,6 +46,13 @@ class L0(BuiltInPenalty):
     per_class : bool, default=False
         Whether every class has its own copy of each group.
     <weights>
+
+    Examples
+    --------
+    >>> from sparsvm.penalties import L0
+    >>> penalty = L0(sharpness=10.0).resolve(d=3, n_outputs=1)
+    >>> round(penalty.value([[1.0, -2.0, 0.0]]), 3)  # two weights
+    2.0
     """
 
     name = "l0"

@@ -47,6 +47,12 @@ class L2(BuiltInPenalty):
     Parameters
     ----------
     <weights>
+
+    Examples
+    --------
+    >>> from sparsvm.penalties import L2
+    >>> L2().resolve(d=3, n_outputs=1).value([[1.0, -2.0, 0.0]])
+    2.5
     """
 
     name = "l2"

@@ -47,6 +47,12 @@ class SparseGroup(BuiltInPenalty):
         The share :math:`\rho` of the sum of absolute values.
     <grouped>
     <weights>
+
+    Examples
+    --------
+    >>> from sparsvm.penalties import SparseGroup
+    >>> SparseGroup(l1_ratio=0.5).resolve(d=1, n_outputs=2).value([[3.0], [-4.0]])  # (7 + 5) / 2
+    6.0
     """
 
     name = "sparse_group"

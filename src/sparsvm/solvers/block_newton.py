@@ -61,6 +61,16 @@ class BlockNewton(Solver):
     max_iter : int, default=1000
         Pricings allowed when the estimator's ``max_iter`` is None; 5 to 30 are usual, l1 at a
         tiny alpha takes hundreds of cheap ones.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import BlockNewton
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC("logistic", "l1/l2", alpha=0.05, solver=BlockNewton()).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name: ClassVar[str] = "block_newton"

@@ -20,6 +20,12 @@ class Stage(NamedTuple):
 
     With ``until=0`` it works until the tolerance of the whole chain. ``limit`` takes the place of
     its own limit of iterations.
+
+    Examples
+    --------
+    >>> from sparsvm.solvers import SDCA, Stage
+    >>> Stage(SDCA(), until=1e-2).until
+    0.01
     """
 
     solver: Solver
@@ -39,6 +45,17 @@ class Chain(Solver):
     ----------
     stages : sequence of Stage
         At least one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import SDCA, Chain, InteriorPoint, Stage
+    >>> X, y = load_iris(return_X_y=True)
+    >>> solver = Chain((Stage(SDCA(), until=1e-2), Stage(InteriorPoint())))
+    >>> model = SparseSVC(alpha=0.1, tol=1e-6, solver=solver).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-6)
+    True
     """
 
     name = "auto"

@@ -74,6 +74,16 @@ class InteriorPoint(Solver):
     max_iter : int, default=200
         Newton steps allowed from each start when the estimator's ``max_iter`` is None; 10 to 40 are
         usual, and one start.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import InteriorPoint
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC("hinge", "l1/l2", alpha=0.05, solver=InteriorPoint(max_iter=50)).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name: ClassVar[str] = "interior_point"

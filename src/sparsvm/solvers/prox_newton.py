@@ -58,6 +58,16 @@ class ProxNewton(Solver):
     ----------
     max_iter : int, default=2000
         Iterations allowed when the estimator's ``max_iter`` is None.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sparsvm import SparseLabelRanker
+    >>> from sparsvm.solvers import ProxNewton
+    >>> X, Y = make_multilabel_classification(100, random_state=0)
+    >>> model = SparseLabelRanker(alpha=1.0, solver=ProxNewton(max_iter=500)).fit(X, Y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name: ClassVar[str] = "prox_newton"

@@ -76,6 +76,16 @@ class BCD(Solver):
         Outer iterations between the first certificates; later the spacing grows with the count.
     max_iter : int, default=20000
         Outer iterations allowed when the estimator's ``max_iter`` is None.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import BCD
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC("squared_hinge", "l1/l2", alpha=0.05, solver=BCD(step="LS")).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name: ClassVar[str] = "bcd"

@@ -78,6 +78,16 @@ class FBPD(Solver):
     ``alpha`` :math:`= 1/(n\lambda)` with its :math:`\tau` divided and its :math:`\sigma` multiplied
     by alpha, and duals that are alpha times its own. For two classes, which have one vector here
     and two opposite ones there, :math:`\tau` doubles as well.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import FBPD
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC("hinge", "l1/l2", alpha=0.05, solver=FBPD(check_every=20)).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name = "fbpd"

@@ -92,6 +92,16 @@ class FISTA(FirstOrderSolver):
         Iterations between the first certificates; later the spacing grows with the count.
     max_iter : int, default=100000
         Iterations allowed when the estimator's ``max_iter`` is None.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import FISTA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC("squared_hinge", "l1/l2", alpha=0.05, solver=FISTA(eta=1.5)).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name: ClassVar[str] = "fista"
@@ -144,6 +154,19 @@ class ForwardBackward(FirstOrderSolver):
         Factor of the line search.
     stopping, check_every, max_iter
         As for :class:`FISTA`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.preprocessing import scale
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import ForwardBackward
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X = scale(X)
+    >>> solver = ForwardBackward(step="LS")
+    >>> model = SparseSVC("squared_hinge", "l1/l2", alpha=0.05, solver=solver).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name: ClassVar[str] = "forward_backward"
@@ -207,6 +230,16 @@ class SpaRSA(FirstOrderSolver):
         Bounds of L.
     stopping, check_every, max_iter
         As for :class:`FISTA`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import SpaRSA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC("squared_hinge", "l1/l2", alpha=0.05, solver=SpaRSA(M=1)).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3)
+    True
     """
 
     name: ClassVar[str] = "sparsa"

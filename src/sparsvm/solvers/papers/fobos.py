@@ -43,6 +43,17 @@ class FOBOS(Solver):
         Passes over the samples between the first certificates; later the spacing grows.
     max_iter : int, default=200
         Passes allowed when the estimator's ``max_iter`` is None.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.preprocessing import scale
+    >>> from sparsvm import SparseSVC
+    >>> from sparsvm.solvers import FOBOS
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseSVC(alpha=0.1, tol=0.2, solver=FOBOS(max_iter=500), random_state=0)
+    >>> bool(model.fit(scale(X), y).dual_gap_ <= 0.2)  # a rough answer, and what is known of it
+    True
     """
 
     name: ClassVar[str] = "fobos"

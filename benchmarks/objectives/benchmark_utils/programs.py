@@ -32,7 +32,8 @@ class Program:
         # With two classes the first has score 0 and no coefficients.
         classes = sp.eye(K, format="csr")[:, K - outputs :]
         self.rows_w = sp.kron(classes, X[:, self.kept], format="csr")
-        self.rows_b = sp.kron(classes, np.ones((n, 1)), format="csr")
+        free = np.ones((n, 1)) if problem.fit_intercept else np.ones((n, 0))
+        self.rows_b = sp.csr_matrix(sp.kron(classes, free))
         self.rows_zeta = -sp.kron(np.ones((K, 1)), sp.eye(n), format="csr")
         self.rhs = -problem.margins().T.ravel()
         truth = np.zeros((K, n))
@@ -63,16 +64,20 @@ class Program:
         )
         return differences.tocsr(), i, k
 
+    def no_dual(self):
+        return np.zeros((self.problem.n, self.problem.n_classes))
+
     def point(self, w, b, dual):
         """Return coefficients, intercepts and dual (n, K) of the whole problem."""
         problem = self.problem
         coef = np.zeros((problem.n_outputs, problem.d))
         coef[:, self.kept] = w.reshape(problem.n_outputs, -1)
+        intercept = np.asarray(b) if problem.fit_intercept else np.zeros(problem.n_outputs)
         dual = np.maximum(dual, 0.0)
         rows = np.arange(problem.n)
         dual[rows, problem.y] = 0.0
         dual[rows, problem.y] = np.maximum(problem.mass - dual.sum(axis=1), 0.0)
-        return coef, np.asarray(b), dual
+        return coef, intercept, dual
 
 
 class HighsProgram(Program):
@@ -115,13 +120,18 @@ class HighsProgram(Program):
         self.right = rhs
         self.lower = np.concatenate(lower)
 
-    def solve(self):
+    def solve(self, tol=None, seconds=np.inf):
+        options = {"time_limit": seconds}
+        if tol is not None:
+            names = "primal_feasibility", "dual_feasibility", "ipm_optimality"
+            options |= {f"{name}_tolerance": tol for name in names}
         result = linprog(
             self.costs,
             A_ub=self.matrix,
             b_ub=self.right,
             bounds=np.column_stack([self.lower, np.full(self.lower.size, np.inf)]),
             method=self.method,
+            options=options,
         )
         if result.status != 0:
             raise RuntimeError(f"HiGHS did not solve the problem: {result.message}")
@@ -129,7 +139,7 @@ class HighsProgram(Program):
         dual = np.zeros((problem.n, problem.n_classes))
         dual[self.i, self.k] = -result.ineqlin.marginals[: self.i.size]
         w = result.x[:m] - result.x[m : 2 * m]
-        return self.point(w, result.x[2 * m : 2 * m + problem.n_outputs], dual)
+        return self.point(w, result.x[2 * m : 2 * m + self.rows_b.shape[1]], dual)
 
 
 class ClarabelProgram(Program):
@@ -165,16 +175,19 @@ class ClarabelProgram(Program):
         )
         self.right = np.concatenate([problem.mass, -self.cost_b, np.zeros(self.rhs.size), level])
         self.cones = [
-            clarabel.ZeroConeT(problem.n + problem.n_outputs),
+            clarabel.ZeroConeT(problem.n + self.rows_b.shape[1]),
             clarabel.NonnegativeConeT(self.rhs.size),
             *(clarabel.SecondOrderConeT(int(size) + 1) for size in sizes),
         ]
 
-    def solve(self):
+    def solve(self, tol=None, seconds=np.inf):
         problem = self.problem
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
+        settings.time_limit = seconds
+        if tol is not None:
+            settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
         no_curvature = sp.csc_matrix((self.rhs.size, self.rhs.size))
         result = clarabel.DefaultSolver(
             no_curvature, self.rhs, self.matrix, self.right, self.cones, settings
@@ -182,8 +195,9 @@ class ClarabelProgram(Program):
         if not np.all(np.isfinite(result.x)):
             raise RuntimeError(f"Clarabel did not solve the problem: {result.status}")
         multipliers = np.array(result.z)
-        intercept = -multipliers[problem.n : problem.n + problem.n_outputs]
-        cones = multipliers[problem.n + problem.n_outputs + self.rhs.size :]
+        free = problem.n + self.rows_b.shape[1]
+        intercept = -multipliers[problem.n : free]
+        cones = multipliers[free + self.rhs.size :]
         w = np.zeros(self.n_coef)
         w[self.order] = cones[self.members] / self.omega[self.order]
         dual = np.array(result.x).reshape(problem.n_classes, problem.n).T

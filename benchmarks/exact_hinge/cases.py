@@ -216,8 +216,3 @@ def _many_samples():
 
 
 CASES = {case.name: case for case in (*_all_cases(), *_many_samples())}
-
-
-def names_of(data):
-    """Return the names of the cases on the data sets whose name begins with ``data``."""
-    return [name for name, case in CASES.items() if case.data.startswith(data)]

@@ -1,1 +1,0 @@
-"""The problems of the benchmark and the programs that the baselines solve."""
