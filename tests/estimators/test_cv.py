@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
@@ -435,3 +435,29 @@ def test_smooth_losses_are_cross_validated_along_native_paths(penalty):
     assert model.dual_gap_ <= 1e-3
     assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-3)
     assert model.score(X, y) > 0.9
+
+
+def test_where_all_samples_have_a_zero_model_folds_are_scored_with_zero_models():
+    X, y = make_classification(
+        150, 12, n_informative=5, n_redundant=0, n_classes=4, class_sep=0.7, random_state=0
+    )
+    chosen = SparseSVCCV(penalty="l1/l2", n_alphas=10, cv=3, tol=1e-5).fit(X, y)
+    first = chosen.alphas_[0]
+    assert chosen.path_.n_selected[0] == 0
+    train = next(StratifiedKFold(3).split(X, y))[0]
+    fold = SparseSVC(penalty="l1/l2", alpha=first, tol=1e-5).fit(X[train], y[train])
+    assert fold.selected_features_.size > 0  # the same alpha on fewer samples
+    assert not chosen.n_selected_[0].any()
+    assert chosen.cv_results_["mean_test_score"][0] < 0.3 < chosen.best_score_
+    assert chosen.selected_features_.size > 0
+
+
+def test_a_zero_model_keeps_unpenalised_features_in_the_folds():
+    X, y = make_classification(
+        150, 12, n_informative=5, n_redundant=0, n_classes=4, class_sep=0.7, random_state=0
+    )
+    weights = np.ones(12)
+    weights[3] = 0.0
+    chosen = SparseSVCCV("logistic", L1(weights=weights), n_alphas=5, cv=3).fit(X, y)
+    assert chosen.path_.n_selected[0] == 1
+    assert np.all(chosen.n_selected_[0] == 1)

@@ -256,7 +256,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             with reporting(bool(self.verbose)) as report:
                 wholes = self._paths(shared, [model for _, model in models], report)
                 paths = [whole.path for whole in wholes]
-                results = self._scored(shared, models, paths, splits, report)
+                results = self._scored(shared, models, wholes, splits, report)
             candidate, point = self._choose(given, paths, results)
             for name in ("ridge_alpha_", "relaxed_score_"):
                 self.__dict__.pop(name, None)  # of an earlier fit
@@ -371,15 +371,17 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         self,
         shared: Shared,
         models: list[tuple[dict[str, Any], SparseSVC]],
-        paths: list[SVMPath],
+        wholes: list[Whole],
         splits: list[tuple[Array, Array]],
         report: Report,
     ) -> list[list[FoldResult]]:
         """Run every fold of every candidate, in parallel; one list of folds per candidate."""
-        report.total = (1 + len(splits)) * sum(len(path) for path in paths)
+        report.total = (1 + len(splits)) * sum(len(whole.path) for whole in wholes)
         tasks = [
-            delayed(run_fold)(shared, model, path.alphas, train, test, report.tick(f"{c}-{f}"))
-            for c, ((_, model), path) in enumerate(zip(models, paths, strict=True))
+            delayed(run_fold)(
+                shared, model, whole.path.alphas, train, test, report.tick(f"{c}-{f}"), whole.zeros
+            )
+            for c, ((_, model), whole) in enumerate(zip(models, wholes, strict=True))
             for f, (train, test) in enumerate(splits)
         ]
         done: list[FoldResult] = []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparsvm._typing import Array, Counts, Floats, Ints
+from sparsvm._typing import Array, Bools, Counts, Floats, Ints
 from sparsvm.data.inputs import TooFewClasses
 from sparsvm.data.training_set import Samples
 from sparsvm.estimators.cv_progress import Tick
@@ -19,8 +19,10 @@ from sparsvm.estimators.linear import column_scores, highest
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.svm_path import SVMPath, path_points
 from sparsvm.path.grid import grid_below
-from sparsvm.path.points import Kept
+from sparsvm.path.points import Kept, sparse_rows
 from sparsvm.path.svm_path import NoPath
+from sparsvm.path.zero_model import zero_model
+from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution
 
 # The score of a class that the training part of a fold lacks: never the largest.
@@ -69,6 +71,8 @@ class Whole:
 
     path: SVMPath
     proofs: list[Proof]
+    zeros: int
+    """Points at its beginning that use no penalised feature."""
 
 
 def whole_path(
@@ -97,15 +101,33 @@ def whole_path(
         )
     except NoPath:
         points = path_points(model, data, problem, grid_below(1.0, n_alphas, eps), seen=seen)
-    return Whole(SVMPath.of(points, model, data), proofs)
+    zeros = _without_features(points.coefs, problem) if problem.convex else 0
+    return Whole(SVMPath.of(points, model, data), proofs, zeros)
+
+
+def _without_features(coefs: list[Any], problem: Problem) -> int:
+    """Return how many of the first models use unpenalised features only."""
+    unpenalised = np.zeros((problem.n_outputs, problem.d))
+    unpenalised[:, problem.penalty.free] = 1.0
+    free: Bools = np.any(problem.folded(unpenalised), axis=0)
+    return next((t for t, coef in enumerate(coefs) if not free[coef.indices].all()), len(coefs))
 
 
 def run_fold(
-    shared: Shared, model: SparseSVC, grid: Floats, train: Array, test: Array, tick: Tick | None
+    shared: Shared,
+    model: SparseSVC,
+    grid: Floats,
+    train: Array,
+    test: Array,
+    tick: Tick | None,
+    zeros: int = 0,
 ) -> FoldResult:
     """Follow the path on the training rows and score every point of it on the test rows.
 
-    Rows outside the training part get weight zero, which leaves them out without a copy of X.
+    Rows outside the training part get weight zero, which leaves them out without a copy of X. At
+    the first ``zeros`` alphas the model of all samples has no features, and so has that of the
+    fold: with fewer samples alpha_max is larger, and the scores would be those of other models. (Of
+    the hinge on classes that overlap, one alpha may part no features from nearly all of them.)
     """
     all_rows = shared.samples
     weight = all_rows.weight_of_row * np.bincount(train, minlength=all_rows.y.size)
@@ -130,18 +152,32 @@ def run_fold(
         none = [np.zeros(0, dtype=np.intp)] * grid.size
         return FoldResult(np.full(grid.size, score), n_selected, 0, np.zeros(grid.size), none)
     seen = None if tick is None else lambda *_: tick()
-    path = path_points(model, data, model._path_problem(data), grid, seen=seen)
+    problem = model._path_problem(data)
+    points: list[tuple[Any, Floats]] = []
+    if zeros:
+        zero = zero_model(problem)
+        coef = sparse_rows(problem.folded(zero.coef), data.dtype)
+        points = [(coef, zero.intercept.astype(data.dtype))] * zeros
+        for _ in range(zeros):
+            if tick is not None:
+                tick()
+    seconds, n_short = np.zeros(grid.size), 0
+    if zeros < grid.size:
+        path = path_points(model, data, problem, grid[zeros:], seen=seen)
+        points += zip(path.coefs, path.intercepts, strict=True)
+        seconds[zeros:] = path.seconds
+        n_short = sum(status != "optimal" for status in path.statuses)
     scores = np.empty(grid.size)
     prior = data.class_shares()
-    for t, coef in enumerate(path.coefs):
-        same = t > 0 and coef is path.coefs[t - 1]
-        if same and np.array_equal(path.intercepts[t], path.intercepts[t - 1]):
+    for t, (coef, intercept) in enumerate(points):
+        same = t > 0 and coef is points[t - 1][0]
+        if same and np.array_equal(intercept, points[t - 1][1]):
             scores[t] = scores[t - 1]
         else:
-            scores[t] = scored(path.classes, coef, path.intercepts[t], prior)
-    n_short = sum(status != "optimal" for status in path.statuses)
-    selected = [np.unique(coef.indices).astype(np.intp) for coef in path.coefs]
-    return FoldResult(scores, path.n_selected, n_short, path.seconds, selected)
+            scores[t] = scored(data.classes, coef, intercept, prior)
+    selected = [np.unique(coef.indices).astype(np.intp) for coef, _ in points]
+    n_selected = np.array([features.size for features in selected])
+    return FoldResult(scores, n_selected, n_short, seconds, selected)
 
 
 def _accuracy(

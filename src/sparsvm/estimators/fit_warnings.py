@@ -115,7 +115,13 @@ def _all_zero(problem: Problem, solution: Solution) -> str:
     bound = zero_bound(problem, solution)
     if bound is None:
         return text + "No feature tells the classes apart."
-    return text + (
+    text += (
         "The largest useful alpha (alpha_max) is smaller, at most about "
         f"{bound:.4g}; choose an alpha well below that, or scale the features."
     )
+    if isinstance(problem.loss, Hinge) and problem.n_classes > 2:
+        text += (
+            " Where more than two classes overlap so much that none has the majority, zero is "
+            "the optimum of the hinge at every alpha: use loss='squared_hinge' or 'logistic'."
+        )
+    return text

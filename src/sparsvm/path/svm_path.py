@@ -211,7 +211,9 @@ def _grid_from(start: float, n_alphas: int, eps: float) -> Floats:
     if start == 0.0:
         raise NoPath(
             "Zero weights are optimal for every alpha (alpha_max is 0): no feature lowers the "
-            "loss. There is no path to follow; check the features and the labels."
+            "loss. There is no path to follow; check the features and the labels. The hinge of "
+            "more than two classes has such optima where classes overlap so much that none has "
+            "the majority: use loss='squared_hinge' or 'logistic' there."
         )
     return grid
 
