@@ -11,7 +11,7 @@ import numpy as np
 Self = TypeVar("Self", bound="Parameterised")
 
 # Solvers form products such as x² margin / alpha and their squares, which must not overflow.
-LARGEST = 1e50
+LARGEST, SMALLEST = 1e50, 1e-50
 
 
 def number(value: Any) -> float:

@@ -372,3 +372,8 @@ def test_failed_fit_leaves_the_fitted_model_alone(estimator):
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[key] is before[key] for key in before)
     assert model.n_features_in_ == D
+
+
+def test_the_range_of_alpha_is_told_in_round_numbers():
+    with pytest.raises(ValueError, match=r"in the range \[1e-50, 1e\+50\]"):
+        SparseSVC(alpha=0.0).fit(X, Y)

@@ -417,6 +417,11 @@ def test_the_logistic_loss_is_scored_by_its_probabilities(data):
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class")
+def test_classes_of_one_sample_each_are_refused_with_a_way_out():
+    with pytest.raises(ValueError, match=r"Every class has one sample.*SparseSVC fits"):
+        SparseSVCCV().fit(np.eye(6), np.arange(6))
+
+
 def test_default_folds_are_fewer_where_classes_are_small():
     rng = np.random.default_rng(0)
     y = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 2])

@@ -18,7 +18,7 @@ from sparsvm.data.training_set import read_training_set
 from sparsvm.losses import Loss, SquaredHinge, as_loss
 from sparsvm.losses.base import differences
 from sparsvm.numerics.sparse_format import checked_coefficients
-from sparsvm.parameters import LARGEST
+from sparsvm.parameters import LARGEST, SMALLEST
 from sparsvm.path.zero_model import zero_model
 from sparsvm.penalties import L1, Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
@@ -151,7 +151,7 @@ def certify(
     given = {"fit_intercept": fit_intercept, "tol": tol, "alpha": alpha}
     constraints = {
         **PARAMETER_CONSTRAINTS,
-        "alpha": [Within(Real, 1 / LARGEST, LARGEST, closed="both"), None],
+        "alpha": [Within(Real, SMALLEST, LARGEST, closed="both"), None],
     }
     constraints = {name: constraints[name] for name in given}
     validate_parameter_constraints(constraints, given, caller_name="certify")

@@ -16,8 +16,13 @@ FOLDS = 5
 def default_folds(y: Array) -> int:
     """Return the number of folds where none is given: five, if there are so many samples."""
     largest = int(np.unique(y, return_counts=True)[1].max())
-    if largest >= FOLDS or largest < 2:  # of single samples scikit-learn says that none are left
+    if largest >= FOLDS:
         return FOLDS
+    if largest < 2:
+        raise ValueError(
+            "Every class has one sample, which leaves none for training where it is tested. "
+            "Cross-validation needs a class of two samples; SparseSVC fits with an alpha of yours."
+        )
     warnings.warn(
         f"No class has more than {largest} samples: cross-validation has {largest} folds, not "
         f"{FOLDS}. Give cv to choose the folds yourself.",

@@ -21,7 +21,7 @@ from sparsvm.estimators.thresholds import regressed_threshold
 from sparsvm.losses.pairwise import PairwiseSquaredHinge
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.sparse_format import dense_coefficients
-from sparsvm.parameters import LARGEST
+from sparsvm.parameters import LARGEST, SMALLEST
 from sparsvm.path.grid import checked_grid, grid_below
 from sparsvm.path.points import PathPoints
 from sparsvm.path.ranking_path import largest_ranking_alpha, ranking_path
@@ -155,7 +155,7 @@ class SparseLabelRanker(SparseLinearClassifier):
                 "verbose",
             )
         },
-        "alpha": [Within(Real, 1 / LARGEST, LARGEST, closed="both"), None],
+        "alpha": [Within(Real, SMALLEST, LARGEST, closed="both"), None],
         "normalise": ["boolean"],
         "threshold": [StrOptions({"regression"}), Within(Real, -LARGEST, LARGEST, closed="both")],
     }

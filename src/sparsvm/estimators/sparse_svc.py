@@ -22,7 +22,7 @@ from sparsvm.estimators.linear import highest
 from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Logistic, Loss, as_loss
-from sparsvm.parameters import LARGEST
+from sparsvm.parameters import LARGEST, SMALLEST
 from sparsvm.path.adaptive import adapted
 from sparsvm.path.svm_path import require_known
 from sparsvm.penalties import Penalty, as_penalty
@@ -188,7 +188,7 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **PARAMETER_CONSTRAINTS,
-        "alpha": [Within(Real, 1 / LARGEST, LARGEST, closed="both"), None],
+        "alpha": [Within(Real, SMALLEST, LARGEST, closed="both"), None],
     }
 
     def __init__(
