@@ -79,6 +79,22 @@ def test_the_native_certificate_is_the_one_of_python(loss, sparse):
             )
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("free", [0, 2])
+def test_columns_with_means_far_above_their_spread_are_left_to_no_other_solver(loss, free):
+    """The rounding of scores leaves slopes out of balance; the certificate repairs the dual."""
+    rng = np.random.default_rng(0)
+    y = np.arange(45) % 3
+    X = 1000.0 + rng.standard_normal((45, 20)) + 0.8 * rng.standard_normal((3, 20))[y]
+    penalty = L1(weights=np.r_[np.zeros(free), np.ones(20 - free)])
+    problem, grid, points = native_path(X, y, loss, penalty, 1e-3, 12, 1e-4)
+    for alpha, point in zip(grid, points, strict=True):
+        assert point is not None
+        assert point.gap <= 1e-4
+        proof = certify(problem.with_alpha(alpha), point.coef.toarray(), point.intercept, None)
+        assert proof.relative_gap <= 1.1e-4
+
+
 def test_intercepts_of_native_points_sum_to_zero_where_only_differences_count():
     X, y, _ = data(3)
     for point in native_path(X, y, "logistic", L1())[2]:

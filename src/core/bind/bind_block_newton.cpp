@@ -110,6 +110,7 @@ class BoundSmoothPath {
     out["seconds"] = point.seconds;
     out["iterations"] = point.iterations;
     out["converged"] = point.converged;
+    out["balanced"] = point.balanced;
     out["intercept"] = to_numpy(point.intercept);
     out["features"] = to_numpy(point.features);
     out["weights"] = to_numpy(point.weights);
@@ -144,7 +145,8 @@ void bind_block_newton(nb::module_& m) {
       .def("solve", &BoundSmoothPath::solve, nb::arg("alpha"),
            "The solution at alpha, from the last one: objective, bound, the features in use and "
            "their "
-           "weights (features x outputs), and whether the gap met the tolerance.");
+           "weights (features x outputs), whether the gap met the tolerance, and whether the "
+           "intercept is optimal to rounding, so that the gap needs no further proof.");
 }
 
 }  // namespace sparsvm

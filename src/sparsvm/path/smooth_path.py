@@ -1,8 +1,9 @@
 """Paths of smooth losses: every point is found and certified in native code.
 
 The native path keeps scores, curvature and working set from one alpha to the next. A point that it
-certifies needs nothing more; where it does not reach the tolerance, the solvers that ``auto`` tries
-take over for that point.
+certifies needs nothing more. Where its intercepts are not optimal to rounding, the certificate of
+Python repairs the dual; where it does not reach the tolerance, the solvers that ``auto`` tries take
+over for that point.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import scipy.sparse as sp
 
 from sparsvm import _core
 from sparsvm._typing import Floats
+from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.points import Kept
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Solution, relative
+from sparsvm.problem.solution import History, Solution, relative
 from sparsvm.solvers import BlockNewton, blas_threads
 from sparsvm.solvers.run.native import smooth_problem
 from sparsvm.solvers.run.progress import progress
@@ -43,6 +45,7 @@ class SmoothPath:
     def __init__(self, steps: Continuation) -> None:
         problem, control = steps.problem, steps.control
         self.problem, self.threads = problem, control.n_jobs or 1
+        self.tol = control.tol
         self.failures = 0
         self._native = _core.SmoothPath(
             smooth_problem(problem),
@@ -79,9 +82,10 @@ class SmoothPath:
             return None
         with blas_threads(self.threads):
             found = self._native.solve(alpha)
-        if not found["converged"]:
-            self.failures += 1
-            return None
+        if not (found["converged"] and found["balanced"]):
+            point = self._repaired(alpha, found) if found["converged"] else None
+            self.failures += point is None
+            return point
         gap = max(found["objective"] - found["bound"], 0.0)
         coef = _rows(found["features"], found["weights"], self.problem)
         return Kept(
@@ -96,6 +100,30 @@ class SmoothPath:
             found["loss"],
             found["bound"],
         )
+
+    def _repaired(self, alpha: float, found: dict[str, Any]) -> Kept | None:
+        """Return the point with a dual whose balance is repaired, if that proves the tolerance.
+
+        Where scores are much larger than the slopes of the losses, the rounding of the scores
+        leaves the slopes further from balance than their own rounding.
+        """
+        problem = self.problem.with_alpha(alpha)
+        coef = _rows(found["features"], found["weights"], problem)
+        solution = certified(
+            problem,
+            coef.toarray(),
+            found["intercept"],
+            None,
+            tol=self.tol,
+            n_iter=found["iterations"],
+            seconds=found["seconds"],
+            history=History.empty(),
+            solver=BlockNewton.name,
+            status_if_not="stalled",
+        )
+        if not solution.converged:
+            return None
+        return Kept.of(solution, problem, np.dtype(float), None, found["seconds"])
 
     def go_on_from(self, solution: Solution) -> None:
         """Take a point that another solver found."""

@@ -80,6 +80,7 @@ class BlockNewton {
                           monitor_.seconds() - before,
                           iteration_ - done,
                           converged,
+                          balanced_,
                           {},
                           {},
                           {}};
@@ -166,9 +167,9 @@ class BlockNewton {
       if (!solve_working_set(part * tol, last)) return false;
       centre();
       if (++since_refresh_ >= Settings::kRefreshEvery) refresh_scores();
-      const bool balanced = free_.run(0.0);
+      balanced_ = free_.run(0.0);
       prices_.update(column_norms);
-      if (prices_.gap <= tol * std::abs(prices_.objective)) return balanced || !column_norms;
+      if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
       const std::size_t known = working_.size();
       for (int64_t u = 0; u < penalty_.count(); ++u)
         if (prices_.norms[at(u)] > 1.0 &&
@@ -409,6 +410,7 @@ class BlockNewton {
   // Whether violators were left out of the working set, and of the one before.
   bool crowded_ = false, was_crowded_ = false;
   bool forwards_ = true, stalled_ = false, recording_ = false;
+  bool balanced_ = false;  // whether intercepts and unpenalised weights were optimal to rounding
 };
 
 }  // namespace

@@ -47,7 +47,8 @@ BlockNewtonReport block_newton(const SmoothProblem& problem, const SmoothPoint& 
 struct SmoothPathPoint {
   double objective, loss, bound, seconds;
   int iterations;
-  bool converged;  // the gap, proven on all the data, met the tolerance
+  bool converged;  // the gap on all the data met the tolerance
+  bool balanced;   // intercepts and unpenalised weights are optimal to rounding: the gap is proven
   std::vector<double> intercept;
   std::vector<int32_t> features;
   std::vector<double> weights;

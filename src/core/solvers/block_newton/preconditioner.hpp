@@ -96,7 +96,7 @@ class NewtonPreconditioner {
 
  private:
   using Settings = BlockNewtonSettings;
-  static constexpr int32_t kIntercept = -1;  // in the place of a feature's number
+  static constexpr int32_t kIntercept = -1;   // in the place of a feature's number
   static constexpr double kLeastKept = 1e-8;  // of I - R'P^-1R, against rounding
 
   struct Factor {
