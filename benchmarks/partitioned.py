@@ -4,6 +4,7 @@
     python benchmarks/partitioned.py --workers 1 2 4    # a local Dask cluster of so many processes
     python benchmarks/partitioned.py --data mnist --workers 1 2 4   # or news20
     python benchmarks/partitioned.py --rows 20000000 --columns 250 --file X.npy   # out of core
+    python benchmarks/partitioned.py --rows 5000000 --columns 250 --file X.npy --workers 1 2 4
 
 Seconds are of the wall clock, and processor seconds of the driver (and of all workers) beside them.
 Peak memory is what the system counts as anonymous (RssAnon): pages of mapped files do not count; of
@@ -25,6 +26,9 @@ import numpy as np
 
 from sparsvm import SparseSVC as OnOneMachine
 from sparsvm.partitioned import SparseSVC, from_npy, split_rows
+
+# Of every worker.
+MEMORY_LIMIT = "1.5GB"
 
 
 def generated(n, d, K=5, seed=0, dtype=np.float64):
@@ -112,23 +116,24 @@ def _usage(dask_worker):
     return time.process_time(), peak, dask_worker.transfer_outgoing_bytes_total
 
 
-def cluster(name, X, y, options, rows, workers):
+def cluster(name, parts, options, workers):
+    """Fit partitions on local clusters of so many processes, each limited to 1.5 GB."""
     from distributed import Client, LocalCluster, wait
 
-    import dask
     from sparsvm.dask import SparseSVC as OnDask
 
     for count in workers:
         with (
-            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as local,
+            LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                dashboard_address=None,
+                memory_limit=MEMORY_LIMIT,
+            ) as local,
             Client(local) as client,
         ):
             client.run(lambda: __import__("sparsvm.dask"))
-            held = [
-                dask.delayed((X[at : at + rows], y[at : at + rows]))
-                for at in range(0, len(y), rows)
-            ]
-            held = client.compute(held)
+            held = [client.submit(_same, part, pure=False) for part in parts]
             wait(held)
             before = client.run(_usage).values()
             fit = OnDask(**options, client=client).fit
@@ -146,11 +151,16 @@ def cluster(name, X, y, options, rows, workers):
             )
 
 
+def _same(part):
+    return part
+
+
 def data_set(name):
     if name == "mnist":
         from sparsvm.datasets import load_mnist
 
-        return load_mnist(return_X_y=True)
+        X, y = load_mnist(return_X_y=True)
+        return (X / 255.0).astype(np.float32), y
     from exact_hinge.cases import load
 
     return load("news20_full")
@@ -166,18 +176,23 @@ def main():
     parser.add_argument("--alpha", type=float, default=3e-3)
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--file", type=Path, help="write the rows here, and fit out of core")
+    parser.add_argument("--no-threads", action="store_true", help="only on the clusters")
+    parser.add_argument("--verbose", action="store_true", help="say what every pass finds")
     args = parser.parse_args()
     options = {"loss": args.loss, "penalty": "l1/l2", "alpha": args.alpha, "tol": args.tol}
     print("| fit | objective | gap | passes | on the driver | seconds | processor | peak MB |")
     print("|---|---|---|---|---|---|---|---|")
     if args.file is not None:
         X, y = written(args.file, args.rows, args.columns)
+        name = f"{X.stat().st_size / 1e9:.1f} GB of float32 on disk"
+        if args.workers:
+            cluster(name, from_npy(X, y), options, args.workers)
+            return
         with Memory() as memory:
-            model, seconds, busy = timed(lambda: SparseSVC(**options).fit(from_npy(X, y)))
-        size = X.stat().st_size / 2**30
-        line(
-            f"{size:.1f} GB of float32 on disk", model, seconds, f"{busy:.1f}", f"{memory.peak:.0f}"
-        )
+            model, seconds, busy = timed(
+                lambda: SparseSVC(**options, verbose=args.verbose).fit(from_npy(X, y))
+            )
+        line(name, model, seconds, f"{busy:.1f}", f"{memory.peak:.0f}")
         return
     if args.data is None:
         X, y = generated(args.rows, args.columns)
@@ -185,9 +200,10 @@ def main():
         X, y = data_set(args.data)
     name = f"{args.data or 'generated'}, {X.shape[0]} x {X.shape[1]}, {args.loss}"
     rows = max(1000, X.shape[0] // 8)
-    threads(name, X, y, options, rows)
+    if not args.no_threads:
+        threads(name, X, y, options, rows)
     if args.workers:
-        cluster(name, X, y, options, rows, args.workers)
+        cluster(name, split_rows(X, y, rows=rows), options, args.workers)
 
 
 if __name__ == "__main__":

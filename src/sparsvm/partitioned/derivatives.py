@@ -1,4 +1,8 @@
-"""Sums over the samples of one partition: loss, first and second derivatives, dual values."""
+"""Sums over the samples of one partition: loss, first and second derivatives, dual values.
+
+Every function is given the rows of a partition, its number and its state: the multipliers of its
+samples for the hinge, nothing for smooth losses.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from sparsvm._typing import Array, Features, Floats
 from sparsvm.certificate.dual_gain import gain_of
 from sparsvm.losses import SmoothLoss
 from sparsvm.numerics.rows import row_sum
+from sparsvm.partitioned.proximal_hinge import ProximalHinge
 from sparsvm.partitioned.survey import Population
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.build import problem_on
@@ -29,9 +34,24 @@ class Place(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Loss at the point, the size of what it is made of, its gradient, and sums of dual entries.
+    """Derivatives of the loss at a point, and what the certificate needs to know of it.
 
-    ``class_sums[z, k]`` adds the entries of class k over the samples of class z.
+    Attributes
+    ----------
+    loss, size : float
+        The loss and the size of what it is made of.
+    coef, intercept : arrays
+        The gradient.
+    class_sums, margin_sums : arrays of shape (n_classes, n_classes)
+        Entry (z, k) adds the dual entries of class k over the samples of class z, and these times
+        their margins.
+    exact : float
+        The hinge, where the loss is that of an augmented Lagrangian.
+    curved : int
+        Samples whose loss has a second derivative.
+    features : array of int, optional
+    curvature : array, optional
+        Second derivatives in the weights of the features and the intercepts.
     """
 
     loss: float
@@ -39,27 +59,43 @@ class Slopes(NamedTuple):
     coef: Floats
     intercept: Floats
     class_sums: Floats
+    margin_sums: Floats
+    exact: float
+    curved: int = 0
+    features: Features | None = None
+    curvature: Floats | None = None
 
     def plus(self, other: Slopes) -> Slopes:
         """Return the sums over both."""
+        both = self.curvature is not None and other.curvature is not None
         return Slopes(
             self.loss + other.loss,
             self.size + other.size,
             self.coef + other.coef,
             self.intercept + other.intercept,
             self.class_sums + other.class_sums,
+            self.margin_sums + other.margin_sums,
+            self.exact + other.exact,
+            self.curved + other.curved,
+            self.features,
+            self.curvature + other.curvature if both else None,  # type: ignore[operator]
         )
 
 
 class Repaired(NamedTuple):
-    """Slope of the balanced dual entries, and the factor that brings each under its mass."""
+    """Slope of balanced dual entries, the factor that brings each under its mass, their value."""
 
     coef: Floats
     fitting: float
+    margin_value: float
 
     def plus(self, other: Repaired) -> Repaired:
-        """Return the sum of the slopes and the smaller factor."""
-        return Repaired(self.coef + other.coef, min(self.fitting, other.fitting))
+        """Return the sums of the slopes and values, and the smaller factor."""
+        return Repaired(
+            self.coef + other.coef,
+            min(self.fitting, other.fitting),
+            self.margin_value + other.margin_value,
+        )
 
 
 def plus(a: Any, b: Any) -> Any:
@@ -67,52 +103,102 @@ def plus(a: Any, b: Any) -> Any:
     return a.plus(b) if hasattr(a, "plus") else a + b
 
 
-def _problem(part: Any, number: int, place: Place) -> tuple[Problem | None, Any]:
+def _problem(part: Any, number: int, state: Any, place: Place) -> tuple[Problem | None, Any]:
     """Return the partition's share of the problem; None for one without weight."""
     X, y, mass, margin = place.population.read(part, number)
     if y.size == 0:
         return None, X
-    problem = problem_on(
+    return _share(X, y, mass, margin, state, place), X
+
+
+def _share(
+    X: Any, y: Array, mass: Floats, margin: Floats | None, state: Any, place: Place
+) -> Problem:
+    loss = place.loss.around(state) if isinstance(place.loss, ProximalHinge) else place.loss
+    return problem_on(
         X,
         y,
         mass,
         margin,
-        loss=place.loss,
+        loss=loss,
         cost=place.cost,
         penalty=place.penalty,
         alpha=1.0,
         fit_intercept=True,
     )
-    return problem, X
 
 
-def slopes(part: Any, number: int, place: Place) -> Slopes:
-    """Return loss and gradient at the place."""
-    problem, _ = _problem(part, number, place)
-    outputs, d, K = *place.coef.shape, place.cost.shape[0]
-    if problem is None:
-        zeros = np.zeros((outputs, d))
-        return Slopes(0.0, 0.0, zeros, np.zeros(outputs), np.zeros((K, K)))
+def slopes(
+    part: Any, number: int, state: Any, place: Place, features: Features | None = None
+) -> Slopes:
+    """Return loss and gradient at the place, and second derivatives where features are given."""
+    problem, X = _problem(part, number, state, place)
+    return _nothing(place, features) if problem is None else _slopes(problem, X, place, features)
+
+
+def advanced(
+    part: Any, number: int, state: Any, place: Place, then: Place, features: Features | None
+) -> tuple[Any, Slopes]:
+    """Return the multipliers at the place, and the slopes of the Lagrangian around them."""
+    X, y, mass, margin = place.population.read(part, number)
+    if y.size == 0:
+        return None, _nothing(place, features)
+    problem = _share(X, y, mass, margin, state, place)
+    assert isinstance(problem.loss, ProximalHinge)
+    scores = problem.scores(place.coef, place.intercept)
+    shares = problem.loss.shares(scores, problem.y, problem.margins())
+    # The centre of the next Lagrangian may be anywhere near: half the digits, half the memory.
+    following = shares.astype(np.float32)
+    return following, _slopes(_share(X, y, mass, margin, following, then), X, then, features)
+
+
+def _nothing(place: Place, features: Features | None) -> Slopes:
+    outputs, K = place.coef.shape[0], place.cost.shape[0]
+    H = None
+    if features is not None:
+        H = np.zeros((outputs * (features.size + 1),) * 2)
+    none = np.zeros((K, K))
+    return Slopes(
+        0.0, 0.0, np.zeros(place.coef.shape), np.zeros(outputs), none, none, 0.0, 0, features, H
+    )
+
+
+def _slopes(problem: Problem, X: Any, place: Place, features: Features | None) -> Slopes:
+    loss, K = problem.loss, place.cost.shape[0]
+    assert isinstance(loss, SmoothLoss)
     scores = problem.scores(place.coef, place.intercept)
     at = (scores, problem.y, problem.margins())
-    entries = problem.mass[:, None] * place.loss.dual_entries(*at)
+    values = loss.value(*at)
+    entries = problem.mass[:, None] * loss.dual_entries(*at)
     sizes = 2.0 * np.abs(scores).max(axis=1) + np.abs(at[2]).max(axis=1) + 1.0
-    sizes = problem.mass * (place.loss.value(*at) + sizes * row_sum(entries) / problem.mass)
-    class_sums = np.zeros((K, K))
-    np.add.at(class_sums, problem.y, entries)
+    sizes = problem.mass * values + sizes * row_sum(entries)
+    class_sums, margin_sums = np.zeros((K, K)), np.zeros((K, K))
+    for k in range(K):
+        class_sums[:, k] = np.bincount(problem.y, entries[:, k], K)
+        margin_sums[:, k] = np.bincount(problem.y, entries[:, k] * at[2][:, k], K)
     signed = problem.signed_dual(entries)
+    total = float(np.sum(problem.mass * values))
+    exact, curved = total, problem.n
+    if isinstance(loss, ProximalHinge):
+        exact = float(np.sum(problem.mass * loss.hinge(*at)))
+        curved = int(np.count_nonzero(loss.curved(*at)))
     return Slopes(
-        float(np.sum(problem.mass * place.loss.value(*at))),
+        total,
         float(sizes.sum()),
         problem.transposed(signed),
         (signed[:, 1:] if K == 2 else signed).sum(axis=0),
         class_sums,
+        margin_sums,
+        exact,
+        curved,
+        features,
+        None if features is None else _curvature(problem, X, place, features, scores),
     )
 
 
-def losses(part: Any, number: int, place: Place, step: Place, shares: Floats) -> Floats:
+def losses(part: Any, number: int, state: Any, place: Place, step: Place, shares: Floats) -> Floats:
     """Return the loss at the place plus each share of the step."""
-    problem, _ = _problem(part, number, place)
+    problem, _ = _problem(part, number, state, place)
     if problem is None:
         return np.zeros(shares.size)
     here = problem.scores(place.coef, place.intercept)
@@ -120,49 +206,64 @@ def losses(part: Any, number: int, place: Place, step: Place, shares: Floats) ->
     margins = problem.margins()
     return np.array(
         [
-            float(np.sum(problem.mass * place.loss.value(here + t * away, problem.y, margins)))
+            float(np.sum(problem.mass * problem.loss.value(here + t * away, problem.y, margins)))
             for t in shares
         ]
     )
 
 
-def curvature(part: Any, number: int, place: Place, features: Features) -> Floats:
+def curvature(part: Any, number: int, state: Any, place: Place, features: Features) -> Floats:
     r"""Return the second derivative in the weights of some features and the intercepts.
 
     Variables are ordered by output, and within an output the features come first, then the
     intercept: block (k, l) is :math:`\sum_i p_i h_{i,kl} z_i z_i^\top` with
     :math:`z_i = (x_{i,features}, 1)`.
     """
-    problem, X = _problem(part, number, place)
+    problem, X = _problem(part, number, state, place)
+    if problem is None:
+        return np.zeros((place.coef.shape[0] * (features.size + 1),) * 2)
+    return _curvature(problem, X, place, features, problem.scores(place.coef, place.intercept))
+
+
+def _curvature(
+    problem: Problem, X: Any, place: Place, features: Features, scores: Floats
+) -> Floats:
+    loss = problem.loss
+    assert isinstance(loss, SmoothLoss)
     outputs, m = place.coef.shape[0], features.size + 1
     H = np.zeros((outputs * m, outputs * m))
-    if problem is None:
-        return H
+    y, mass, margins = problem.y, problem.mass, problem.margins()
+    if isinstance(loss, ProximalHinge):
+        rows = np.flatnonzero(loss.curved(scores, y, margins))
+        curved = scores[rows]
+        loss = loss.only(rows, curved)
+        scores, y, mass, margins, X = curved, y[rows], mass[rows], margins[rows], X[rows]
+    first = place.cost.shape[0] - outputs  # class 0 of two has no weights
     columns = X[:, features]
     columns = columns.toarray() if sp.issparse(columns) else np.asarray(columns)
     Z = np.column_stack([columns, np.ones(columns.shape[0])]).astype(np.float64)
-    scores, margins = problem.scores(place.coef, place.intercept), problem.margins()
-    K = place.cost.shape[0]
-    first = K - outputs  # class 0 of two has no weights
     for k in range(outputs):
         direction = np.zeros_like(scores)
         direction[:, first + k] = 1.0
-        h = place.loss.hessian_product(scores, problem.y, margins, direction)
-        h *= problem.mass[:, None]
+        h = mass[:, None] * loss.hessian_product(scores, y, margins, direction)[:, first:]
         for l in range(k + 1):
-            block = (Z * h[:, first + l][:, None]).T @ Z
+            used = np.flatnonzero(h[:, l])
+            part = Z[used] if used.size < Z.shape[0] else Z
+            block = (part * h[used, l][:, None]).T @ part
             H[k * m : (k + 1) * m, l * m : (l + 1) * m] = block
             H[l * m : (l + 1) * m, k * m : (k + 1) * m] = block.T
     return H
 
 
-def diagonal(part: Any, number: int, place: Place, features: Features) -> Floats:
+def diagonal(part: Any, number: int, state: Any, place: Place, features: Features) -> Floats:
     """Return the diagonal of :func:`curvature`, of shape (n_outputs, n_features + 1)."""
-    problem, X = _problem(part, number, place)
+    problem, X = _problem(part, number, state, place)
     outputs = place.coef.shape[0]
     out = np.zeros((outputs, features.size + 1))
     if problem is None:
         return out
+    loss = problem.loss
+    assert isinstance(loss, SmoothLoss)
     columns = X[:, features]
     squares = columns.multiply(columns) if sp.issparse(columns) else np.square(columns)
     scores, margins = problem.scores(place.coef, place.intercept), problem.margins()
@@ -170,28 +271,29 @@ def diagonal(part: Any, number: int, place: Place, features: Features) -> Floats
     for k in range(outputs):
         direction = np.zeros_like(scores)
         direction[:, first + k] = 1.0
-        h = place.loss.hessian_product(scores, problem.y, margins, direction)[:, first + k]
+        h = loss.hessian_product(scores, problem.y, margins, direction)[:, first + k]
         h = h * problem.mass
         out[k, :-1], out[k, -1] = squares.T @ h, h.sum()
     return out
 
 
-def repaired(part: Any, number: int, place: Place, factors: Floats) -> Repaired:
+def repaired(part: Any, number: int, state: Any, place: Place, factors: Floats) -> Repaired:
     """Return the slope of the dual entries times the factor of their pair of classes."""
-    problem, _ = _problem(part, number, place)
+    problem, _ = _problem(part, number, state, place)
     if problem is None:
-        return Repaired(np.zeros(place.coef.shape), 1.0)
+        return Repaired(np.zeros(place.coef.shape), 1.0, 0.0)
     entries = _entries(problem, place, factors)
     fitting = 1.0
     if place.loss.within_masses:
         totals = row_sum(entries)
         fitting = float(np.min(problem.mass / np.maximum(totals, problem.mass)))
-    return Repaired(problem.transposed(problem.signed_dual(entries)), fitting)
+    value = problem.margin_value(entries)
+    return Repaired(problem.transposed(problem.signed_dual(entries)), fitting, value)
 
 
-def gain(part: Any, number: int, place: Place, factors: Floats, scale: float) -> float:
+def gain(part: Any, number: int, state: Any, place: Place, factors: Floats, scale: float) -> float:
     """Return the loss part of the dual value at ``scale`` times the repaired entries."""
-    problem, _ = _problem(part, number, place)
+    problem, _ = _problem(part, number, state, place)
     if problem is None:
         return 0.0
     return float(gain_of(problem, _entries(problem, place, factors)).value(scale))

@@ -37,7 +37,8 @@ class SparseSVC(OnOneMachine):
     The objective, its parameters and the attributes after ``fit`` are those of
     :class:`sparsvm.SparseSVC`; ``objective_`` and ``dual_gap_`` are over *all* the data. The rows
     come in partitions, of which one per thread is in memory at a time. A fit passes over them a
-    few times (``result_.rounds``). For the hinge it solves the problem on weighted means of similar
+    few times (``result_.rounds``). For the hinge with few coefficients beside the rows these are
+    Newton steps on an augmented Lagrangian; else it solves the problem on weighted means of similar
     samples, which is a lower bound on the whole, and divides those clusters whose samples have
     different worst classes, until the bound is within ``tol`` of the objective.
 
@@ -61,7 +62,7 @@ class SparseSVC(OnOneMachine):
     Attributes
     ----------
     result_ : Fitted
-        Objective, bound and the passes. There are no dual variables: they belong to clusters.
+        Objective, bound and the passes. There are no dual variables: they stay with the rows.
 
     See Also
     --------

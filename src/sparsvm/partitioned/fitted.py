@@ -35,7 +35,7 @@ class Round:
     objective, bound : float
         Objective at this point, over all the data; the best lower bound so far.
     size : int
-        Of the next problem on the driver: clusters for the hinge, features for smooth losses.
+        Of the next problem on the driver: clusters, or features where Newton steps are taken.
     seconds : float
         Since the fit began.
     """

@@ -106,9 +106,7 @@ def split_rows(
     n = X.shape[0]
     if len(y) != n:
         raise ValueError(f"X has {n} rows but y has {len(y)} labels.")
-    if rows is None:
-        entries = X.nnz / max(1, n) * 1.5 if sp.issparse(X) else X.shape[1]
-        rows = max(1, int(PART_BYTES / (8 * max(1.0, entries))))
+    rows = _rows_of_a_part(X) if rows is None else rows
     extras = [None if e is None else np.asarray(e) for e in (sample_weight, sample_margin)]
     return [
         Rows(
@@ -120,8 +118,15 @@ def split_rows(
     ]
 
 
-def from_npy(X: Path, y: Path, *, rows: int | None = None) -> list[Rows]:
-    """Return partitions of two ``.npy`` files; X is mapped into memory and never read whole.
+def _rows_of_a_part(X: Any) -> int:
+    entries = X.nnz / max(1, X.shape[0]) * 1.5 if sp.issparse(X) else X.shape[1]
+    return max(1, int(PART_BYTES / (8 * max(1.0, entries))))
+
+
+def from_npy(X: Path, y: Path, *, rows: int | None = None) -> list[Stored]:
+    """Return partitions of two ``.npy`` files, which are mapped into memory and never read whole.
+
+    What is sent to a Dask worker is where the rows are; it must see the same files.
 
     Parameters
     ----------
@@ -145,7 +150,16 @@ def from_npy(X: Path, y: Path, *, rows: int | None = None) -> list[Rows]:
     >>> bool(model.dual_gap_ <= 1e-3)
     True
     """
-    return split_rows(np.load(X, mmap_mode="r"), np.load(y), rows=rows)
+    known = np.load(X, mmap_mode="r")
+    n, labels = known.shape[0], np.load(y, mmap_mode="r").shape[0]
+    if labels != n:
+        raise ValueError(f"X has {n} rows but y has {labels} labels.")
+    rows = _rows_of_a_part(known) if rows is None else rows
+    return [Stored(_read_npy, (X, y, at, at + rows)) for at in range(0, n, rows)]
+
+
+def _read_npy(X: Path, y: Path, first: int, last: int) -> tuple[Any, Array]:
+    return np.load(X, mmap_mode="r")[first:last], np.load(y, mmap_mode="r")[first:last]
 
 
 def from_npz(files: Sequence[tuple[Path, Path]]) -> list[Stored]:

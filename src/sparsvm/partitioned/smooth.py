@@ -109,12 +109,17 @@ class SmoothFits:
                     rounds.append(Round(shown, bound, 0, time.perf_counter() - began))
                     break
                 ask_below = ASK_AGAIN * expected
-            features = _working_set(first, coef, here)
+            features = working_set(first, coef, here)
             place, old = at(coef, intercept), here
             step, shift, change = model.step(place, here, features)
             expected = -change
-            coef, intercept, here, value, moved = _moved(
-                sums, at, first, (coef, intercept, here, value), (step, shift, change)
+            coef, intercept, here, value, moved = line_search(
+                sums,
+                at,
+                first,
+                (coef, intercept, here, value),
+                (step, shift, change),
+                model.assembled(features),
             )
             if moved:
                 model.learn((place, old), (at(coef, intercept), here))
@@ -176,7 +181,7 @@ class SmoothFits:
         return self.largest, Start(coef, intercept)
 
 
-def _working_set(problem: Problem, coef: Floats, here: Slopes) -> Features:
+def working_set(problem: Problem, coef: Floats, here: Slopes) -> Features:
     """Return the features in use and those whose slopes come close to the limit."""
     terms = problem.penalty
     used = np.zeros(terms.n_groups, dtype=bool)
@@ -192,18 +197,22 @@ def _working_set(problem: Problem, coef: Floats, here: Slopes) -> Features:
     return np.flatnonzero(used[terms.groups]).astype(np.int32)
 
 
-def _moved(
+def line_search(
     sums: Sums,
     at: Callable[[Floats, Floats], Place],
     problem: Problem,
     old: tuple[Floats, Floats, Slopes, float],
     model: tuple[Floats, Floats, float],
+    features: Features | None,
 ) -> tuple[Floats, Floats, Slopes, float, bool]:
-    """Take the whole step if it lowers the objective enough, else the best share of it."""
+    """Take the whole step if it lowers the objective enough, else the best share of it.
+
+    The slopes there come with the second derivatives of the features, for the next step.
+    """
     (coef, intercept, here, value), (step, shift, change) = old, model
     penalty = problem.penalty
     place = at(coef + step, intercept + shift)
-    there: Slopes = sums.of(slopes, place)
+    there: Slopes = sums.of(slopes, place, features)
     reached = there.loss + problem.alpha * penalty.value(place.coef)
     if reached <= value + SUFFICIENT * change:
         return place.coef, place.intercept, there, reached, change < 0.0
@@ -213,26 +222,39 @@ def _moved(
     if not found[best] < value:
         return coef, intercept, here, value, False
     place = at(coef + SHARES[best] * step, intercept + SHARES[best] * shift)
-    return place.coef, place.intercept, sums.of(slopes, place), float(found[best]), True
+    return place.coef, place.intercept, sums.of(slopes, place, features), float(found[best]), True
 
 
 def _bound(sums: Sums, place: Place, here: Slopes, alpha: float, fit_intercept: bool) -> float:
     """Return a lower bound on the objective of every model, from the derivatives at the place."""
-    terms = place.penalty
+    factors = balancing_factors(place, here, fit_intercept)
+    scale, rest, _ = dual_scale(sums, place, factors, alpha)
+    value = float(sums.of(gain, place, factors, scale)) - rest
+    return max(0.0, value)
+
+
+def balancing_factors(place: Place, here: Slopes, fit_intercept: bool) -> Floats:
+    """Return the factors of pairs of classes that make dual entries meet the intercepts."""
     factors = np.ones_like(here.class_sums)
     if fit_intercept:
         balanced = balanced_class_sums(here.class_sums, place.loss.of_differences)
         np.divide(balanced, here.class_sums, out=factors, where=here.class_sums > 0.0)
+    return factors
+
+
+def dual_scale(
+    sums: Sums, place: Place, factors: Floats, alpha: float
+) -> tuple[float, float, float]:
+    """Return what makes balanced dual entries feasible, the penalty's part, and their value."""
+    terms = place.penalty
     dual = sums.of(repaired, place, factors)
     # Roundings of sums over n rows, by which the dual norm is rounded up.
     error = (place.population.n + terms.largest_group + 18) * np.finfo(np.float64).eps
     slope = dual.coef / alpha
-    scale = dual.fitting
+    scale, rest = dual.fitting, 0.0
     if terms.is_norm:
         norm = terms.dual_norm(slope) * (1.0 + error)
         scale = min(scale, 1.0 / norm) if norm > 0.0 else scale
-        rest = 0.0
     else:
         rest = alpha * terms.conjugate(-scale * slope)
-    value = float(sums.of(gain, place, factors, scale)) - rest
-    return max(0.0, value)
+    return scale, rest, dual.margin_value
