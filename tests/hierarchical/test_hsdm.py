@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from reference.hsdm import NaiveHsdm
@@ -172,3 +173,15 @@ def test_too_large_data_are_refused_with_what_to_use():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"too many for hsdm.*Use SparseSVC"):
         MaxMarginSVC(solver="hsdm").fit(rng.normal(size=(1200, 1200)), np.arange(1200) % 12)
+
+
+@pytest.mark.parametrize("columns", [(1, 3), (0, 1)])
+def test_samples_on_a_margin_are_no_margin_errors(columns):
+    # The iterates stop 1e-4 short of the margins that the solution meets.
+    X, y = IRIS, IRIS_Y
+    half = np.random.default_rng(0).permutation(y.size)[:75]
+    X = StandardScaler().fit_transform(X[half][:, columns])
+    exact = MaxMarginSVC().fit(X, y[half])
+    settled = MaxMarginSVC(solver="hsdm").fit(X, y[half])
+    assert 1e-6 < settled.result_.resolution < 1e-3
+    assert settled.n_margin_errors_ == exact.n_margin_errors_

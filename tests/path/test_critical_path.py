@@ -67,3 +67,14 @@ def test_parameters_of_models_that_are_not_convex_are_cross_validated(data, loss
 def test_alpha_max_still_needs_a_convex_problem(data):
     with pytest.raises(ValueError, match="convex"):
         alpha_max(*data, loss="ramp")
+
+
+def test_a_path_exists_where_the_tangent_at_zero_has_no_loss():
+    # Beyond the flat part of a narrow ramp the minority costs a constant: nothing is left to gain
+    # from weights in the tangent problem, whose alpha_max is 0.
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(25), np.ones(15)]
+    X = rng.standard_normal((40, 3)) + y[:, None]
+    path = svm_path(X, y, loss=Ramp(mu=0.5), penalty="l1", n_alphas=3)
+    assert np.all(np.isfinite(path.alphas))
+    assert path.alphas[0] == pytest.approx(alpha_max(X, y, penalty="l1"), rel=0.05)

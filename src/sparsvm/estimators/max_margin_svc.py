@@ -217,12 +217,16 @@ def _inverse(norms: Floats) -> Floats:
 
 
 def _inside(problem: Problem, solution: HierarchicalSolution, precision: float) -> Bools:
-    """Tell the samples that fall short of a margin by more than rounding."""
+    """Tell the samples that fall short of a margin by more than rounding.
+
+    What an iterative solver leaves of a margin that is met must not count either.
+    """
     coef, intercept = solution.coef, solution.intercept
     largest = np.ascontiguousarray(np.max(np.abs(coef), axis=0, initial=0.0))
     sizes = np.asarray(problem.design.abs_scores(largest)) + np.abs(intercept).max() + 1.0
     hinges = sample_hinges(problem, coef, intercept)
-    return np.asarray(hinges > np.maximum(_INSIDE, 16.0 * precision * sizes))
+    least = max(_INSIDE, 2.0 * solution.resolution)
+    return np.asarray(hinges > np.maximum(least, 16.0 * precision * sizes))
 
 
 def _advise(solution: HierarchicalSolution, tol: float) -> None:

@@ -101,14 +101,19 @@ class HSDM(Parameterised):
             radius=float(self.radius),
         )
         records: list[tuple[int, float, float, float, int]] = []
+        of_samples: list[tuple[int, Floats]] = []
         report, stopped = progress(self.name, control), False
         while True:
             method.run(min(max(50, method.iteration // 8), self.max_iter - method.iteration))
             coef, intercept = _lifted(problem, method.point(), basis)
-            hinge = float(np.sum(problem.mass * sample_hinges(problem, coef, intercept)))
+            hinges = sample_hinges(problem, coef, intercept)
+            hinge = float(np.sum(problem.mass * hinges))
             norm = float(difference_norms(coef, problem.n_classes).max())
             seconds = time.perf_counter() - begin
             records.append((method.iteration, seconds, hinge, norm, int(np.count_nonzero(coef))))
+            of_samples = [(at, seen) for at, seen in of_samples if 2 * at >= method.iteration] + [
+                (method.iteration, hinges)
+            ]
             settled = _settled(records, float(self.change))
             if report is not None:
                 # No gap is known on the way.
@@ -142,6 +147,7 @@ class HSDM(Parameterised):
             solver=self.name,
             history=_history(records),
             status_if_not="settled" if settled else ("stopped" if stopped else "max_iter"),
+            resolution=_resolution(of_samples),
         )
 
     def _check_options(self) -> None:
@@ -174,6 +180,17 @@ def _settled(records: list[tuple[int, float, float, float, int]], change: float)
         return False
     hinges, norms = [record[2] for record in last], [record[3] for record in last]
     return max(hinges) - min(hinges) < change and max(norms) - min(norms) < change * max(norms)
+
+
+def _resolution(of_samples: list[tuple[int, Floats]]) -> float:
+    """Return the most that the hinge of a sample moved over the last half of the iterations.
+
+    On halves of iris that was 1.1 to 5 times what was still missing in the end.
+    """
+    if len(of_samples) < 2:
+        return 0.0
+    hinges = np.stack([seen for _, seen in of_samples])
+    return float(np.ptp(hinges, axis=0).max())
 
 
 def _samples(problem: Problem) -> tuple[Floats, Floats | None]:

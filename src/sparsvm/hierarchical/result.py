@@ -59,6 +59,9 @@ class HierarchicalSolution:
     history : History
         Iteration, seconds, hinge (as ``objective``) and largest norm (as ``gap``) of an iterative
         solver.
+    resolution : float
+        How exactly the hinge of a single sample is known: 0 where the solver is exact, or where
+        that is not known.
     """
 
     coef: Floats
@@ -78,6 +81,7 @@ class HierarchicalSolution:
     seconds: float
     solver: str
     history: History = field(repr=False)
+    resolution: float = 0.0
 
     @property
     def converged(self) -> bool:
@@ -105,6 +109,7 @@ class HierarchicalSolution:
         best_hinge: float = np.inf,
         precision: float = EPS,
         status_if_not: str = "stalled",
+        resolution: float = 0.0,
     ) -> HierarchicalSolution:
         """Compute values and bounds of a model from scratch.
 
@@ -140,6 +145,7 @@ class HierarchicalSolution:
             seconds=seconds,
             solver=solver,
             history=History.empty() if history is None else history,
+            resolution=resolution,
         )
 
     def rounded(self, problem: Problem, dtype: np.dtype[Any], tol: float) -> HierarchicalSolution:
@@ -168,4 +174,5 @@ class HierarchicalSolution:
             best_hinge=self.hinge,
             precision=float(np.finfo(dtype).eps),
             status_if_not="stalled" if self.converged else self.status,
+            resolution=self.resolution,
         )

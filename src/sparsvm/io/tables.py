@@ -50,7 +50,7 @@ RESULTS: dict[str, type[Any]] = {
 SHARED = ("coef", "intercept")
 DROPPED: dict[str, Any] = {"dual": None, "proof": None, "history": History.empty()}
 # Values of a certificate that came after the first version of the format, for files without them.
-LATER: dict[str, Any] = {"local_minimum": None}
+LATER: dict[str, Any] = {"local_minimum": None, "resolution": 0.0}
 # An array of more bytes is not written as a sparse one, so that no small file claims more memory.
 LARGEST_EXPANSION = 2**30
 # Bytes of a character in an array of texts.

@@ -98,6 +98,8 @@ def largest_alpha(problem: Problem, tol: float = 1e-6) -> LargestAlpha:
     tol : float, default=1e-6
         The relative distance of the two bounds. From some per cent on, rough fits suffice.
     """
+    # A constant plays no part, but would hide that nothing is left of the loss.
+    problem = replace(problem, offset=0.0)
     terms, zero = problem.penalty, zero_model(problem)
     if not terms.is_norm and terms.l1_ratio == 0.0:
         return LargestAlpha(np.inf, np.inf, zero, zero.dual)
