@@ -102,7 +102,7 @@ def measure(cell, quick):
     rows = []
     for name, (model, data) in found.items():
         # hsdm ends at its own accuracy, so that samples on a margin may be short by that much.
-        inside = 1e-2 if name.startswith("hsdm") else INSIDE
+        inside = 2.0 * model.result_.resolution if name.startswith("hsdm") else INSIDE
         hinge, margin, errors = measures(model, data, y, inside)
         rows.append(
             {
