@@ -21,4 +21,5 @@ LossName = Literal["hinge", "squared_hinge", "logistic", "ovr_squared_hinge", "r
 PenaltyName = Literal[
     "l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group", "l0", "capped_l1"
 ]
+OnInterrupt = Literal["raise", "return"]
 ClassWeight = Literal["balanced"] | dict[Any, float] | None

@@ -11,6 +11,7 @@ from sparsvm import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC, SparseSVCCV, 
 from sparsvm.budget import CONSTRAINED_SOLVERS
 from sparsvm.hierarchical import HSDM
 from sparsvm.solvers import SOLVERS, thread_count
+from sparsvm.solvers.registry import CONVEX
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -151,3 +152,16 @@ def test_starts_of_dca_are_limited():
 def test_bad_options_of_paths_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         svm_path(X, Y, **options)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", sorted(CONVEX.solvers))
+def test_histories_are_in_units_of_the_objective(name, loss):
+    try:
+        model = SparseSVC(loss, alpha=0.01, solver=name, tol=1e-2).fit(X, Y)
+    except ValueError as error:
+        assert "cannot solve this problem" in str(error)
+        return
+    history = model.result_.history
+    assert history.objective[-1] == pytest.approx(model.objective_, rel=0.1)
+    np.testing.assert_allclose(history.relative_gap[-1], history.gap[-1] / history.objective[-1])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsvm._typing import Array, Floats, PenaltyName
+from sparsvm._typing import Array, Floats, OnInterrupt, PenaltyName
 from sparsvm.certificate.finalise import finalised, inner_tolerance, tolerance
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller, Within, fit_context, read_samples
 from sparsvm.data.label_sets import LabelSets, read_label_sets
@@ -172,7 +172,7 @@ class SparseLabelRanker(SparseLinearClassifier):
         tol: float = 1e-3,
         max_iter: int | None = None,
         time_limit: float | None = None,
-        on_interrupt: str = "raise",
+        on_interrupt: OnInterrupt = "raise",
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,

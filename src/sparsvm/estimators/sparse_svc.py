@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from scipy.special import log_softmax
 
-from sparsvm._typing import Array, Bools, ClassWeight, LossName, PenaltyName
+from sparsvm._typing import Array, Bools, ClassWeight, LossName, OnInterrupt, PenaltyName
 from sparsvm.certificate.finalise import finalised, tolerance
 from sparsvm.certificate.least_norm import far_along, least_norm, without_minimum
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within, fit_context
@@ -203,7 +203,7 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
         tol: float = 1e-3,
         max_iter: int | None = None,
         time_limit: float | None = None,
-        on_interrupt: str = "raise",
+        on_interrupt: OnInterrupt = "raise",
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,

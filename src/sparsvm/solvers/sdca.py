@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ class SDCA(Solver):
                 # Every point overflowed; the zero model never does.
                 shape = (problem.d, problem.n_outputs)
                 best.consider(np.zeros(shape), np.zeros(shape[1]), None, anyway=True)
-            n_iter, history = method.sweeps, History(**method.history())
+            n_iter, history = method.sweeps, _history(method, problem.alpha)
             columns, mean = best.columns, best.mean
             intercept, dual = best.intercept, best.packed_dual
             # Their arrays of all samples and classes are not needed for the certificate.
@@ -232,6 +233,11 @@ def _scaled(report: Any, alpha: float) -> Any:
         return bool(report(i, seconds, alpha * objective, alpha * gap, nonzeros))
 
     return scaled
+
+
+def _history(method: Any, alpha: float) -> History:
+    inside = History(**method.history())
+    return replace(inside, objective=alpha * inside.objective, gap=alpha * inside.gap)
 
 
 def _set_start(method: Any, problem: Problem, start: Start | None) -> None:
