@@ -48,8 +48,8 @@ for name, model in (("windows", windows), ("single channels", single)):
     )
 
 # %%
-# The windows in use are where the peaks are; of the broad bump in the middle, which is not about
-# the substance, the model needs no more than its flanks, if at all.
+# All peaks are in windows that are used. So are a few stretches beside them, which tell how high
+# the background is; most of the spectrum need not be measured.
 
 figure, ax = plt.subplots(figsize=(8.5, 4), layout="constrained")
 colours = ["#0072b2", "#e69f00", "#009e73", "#cc79a7"]
@@ -60,5 +60,7 @@ for j, window in enumerate(windows.selected_groups_):
     ax.axvspan(10 * window - 0.5, 10 * window + 9.5, color="0.85", zorder=0, label=label)
 ax.set(xlabel="channel", ylabel="intensity", xlim=(0, 399))
 ax.legend(frameon=False, fontsize="small")
-figure.set_label("Mean spectra of four substances; the shaded windows in use lie at their peaks")
+figure.set_label(
+    "Mean spectra of four substances; shaded windows are in use, at all peaks and elsewhere"
+)
 plt.show()

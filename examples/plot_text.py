@@ -65,5 +65,5 @@ for ax, topic, weights in zip(axes, model.classes_, model.coef_, strict=True):
     ax.set_title(f"{topic}: {np.count_nonzero(weights)} words")
     ax.axvline(0.0, color="0.3", linewidth=0.8)
     ax.set_xlabel("weight")
-figure.set_label("Bars of the strongest words of four topics, with positive and negative weights")
+figure.set_label("Bars of the strongest words of each of four topics and their weights")
 plt.show()

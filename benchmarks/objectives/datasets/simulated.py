@@ -10,8 +10,8 @@ class Dataset(BaseDataset):
     name = "Simulated"
     parameters: ClassVar = {
         "n_samples, n_features, n_classes": [
-            *((120, 600, 4), (200, 2000, 5), (2000, 200, 5)),
-            *((150, 500, 2), (300, 1000, 2)),
+            *((80, 300, 4), (200, 2000, 5), (2000, 200, 5)),
+            *((100, 300, 2), (300, 1000, 2)),
         ]
     }
 
