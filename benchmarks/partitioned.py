@@ -8,7 +8,7 @@
 
 Seconds are of the wall clock, and processor seconds of the driver (and of all workers) beside them.
 Peak memory is what the system counts as anonymous (RssAnon): pages of mapped files do not count; of
-workers it is the largest resident size of any. Bytes a round are those that workers sent.
+workers it is the largest resident size of any.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Memory:
         self.watcher.join()
 
 
-def line(name, model, seconds, busy, extra=""):
+def line(name, model, seconds, busy, extra="- | - | -"):
     result = model.result_
     passes = len(getattr(result, "rounds", ())) or "-"
     size = result.rounds[-1].size if hasattr(result, "rounds") else "-"
@@ -136,19 +136,47 @@ def cluster(name, parts, options, workers):
             held = [client.submit(_same, part, pure=False) for part in parts]
             wait(held)
             before = client.run(_usage).values()
+            sent = counted_gathers()
             fit = OnDask(**options, client=client).fit
             model, seconds, busy = timed(lambda fit=fit, held=held: fit(held))
             after = client.run(_usage).values()
             theirs = sum(b[0] - a[0] for a, b in zip(before, after, strict=True))
-            sent = sum(b[2] - a[2] for a, b in zip(before, after, strict=True)) / model.n_iter_
+            moved = sum(b[2] - a[2] for a, b in zip(before, after, strict=True)) / model.n_iter_
             peak = max(each[1] for each in after)
             line(
                 f"{name}, Dask, {count} worker(s)",
                 model,
                 seconds,
                 f"{busy:.1f} + {theirs:.1f}",
-                f"{peak:.0f}; {sent / 2**20:.1f} MB a round",
+                f"{peak:.0f} | {sum(sent) / model.n_iter_ / 1e6:.1f} | {moved / 1e6:.1f}",
             )
+
+
+def counted_gathers():
+    """Return a list that will hold the bytes of everything that the driver is sent."""
+    from dask.sizeof import sizeof
+
+    from sparsvm.dask.engine import Cluster
+
+    sizes, gather = [], Cluster.gather
+
+    def counting(self, handles):
+        found = gather(self, handles)
+        sizes.append(sum(_bytes(each, sizeof) for each in found))
+        return found
+
+    Cluster.gather = counting
+    return sizes
+
+
+def _bytes(value, sizeof):
+    if isinstance(value, tuple):
+        return sum(_bytes(each, sizeof) for each in value)
+    if hasattr(value, "indptr"):
+        return sum(each.nbytes for each in (value.data, value.indices, value.indptr))
+    if hasattr(value, "__dict__"):
+        return sum(_bytes(each, sizeof) for each in vars(value).values())
+    return sizeof(value)
 
 
 def _same(part):
@@ -180,8 +208,11 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="say what every pass finds")
     args = parser.parse_args()
     options = {"loss": args.loss, "penalty": "l1/l2", "alpha": args.alpha, "tol": args.tol}
-    print("| fit | objective | gap | passes | on the driver | seconds | processor | peak MB |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| fit | objective | gap | passes | on the driver | seconds | processor | peak MB | "
+        "MB a round to the driver | between workers |"
+    )
+    print("|" + 10 * "---|")
     if args.file is not None:
         X, y = written(args.file, args.rows, args.columns)
         name = f"{X.stat().st_size / 1e9:.1f} GB of float32 on disk"
@@ -192,7 +223,7 @@ def main():
             model, seconds, busy = timed(
                 lambda: SparseSVC(**options, verbose=args.verbose).fit(from_npy(X, y))
             )
-        line(name, model, seconds, f"{busy:.1f}", f"{memory.peak:.0f}")
+        line(name, model, seconds, f"{busy:.1f}", f"{memory.peak:.0f} | - | -")
         return
     if args.data is None:
         X, y = generated(args.rows, args.columns)

@@ -171,3 +171,42 @@ def test_what_is_no_collection_is_refused_in_a_sentence(client):
     lazy = da.from_array(X, chunks=(25, -1))
     with pytest.raises(ValueError, match="different numbers of partitions"):
         SparseSVC(client=client).fit(lazy, da.from_array(y, chunks=10))
+
+
+def test_frames_keep_the_names_of_their_columns_and_refuse_others(client):
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = _data(n=900, d=6)
+    columns = [f"gene {j}" for j in range(6)]
+    table = pd.DataFrame(X, columns=columns).assign(label=np.array(["a", "b", "c"])[y])
+    frame = dd.from_pandas(table, npartitions=4)
+    rows, labels = frame[columns], frame["label"]
+    for kind in (
+        SparseSVC(alpha=0.01, client=client),
+        SparseSVCCV(n_alphas=2, eps=0.1, cv=2, client=client),
+    ):
+        model = kind.fit(rows, labels)
+        assert model.feature_names_in_.tolist() == columns
+        assert model.to_local().feature_names_in_.tolist() == columns
+        predicted = model.predict(rows)
+        assert isinstance(predicted, da.Array)
+        assert np.array_equal(predicted.compute(), model.to_local().predict(table[columns]))
+        assert model.score(rows, labels) == np.mean(predicted.compute() == table["label"])
+        with pytest.raises(ValueError, match="in that order"):
+            model.predict(frame[columns[::-1]])
+    other = [(table[columns][:300], y[:300]), (table[columns[::-1]][300:], y[300:])]
+    with pytest.raises(ValueError, match="stand in another order"):
+        SparseSVC(client=client).fit(other)
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+@pytest.mark.parametrize("K", [2, 3])
+def test_predictions_of_blocks_without_rows_are_empty(client, method, K):
+    X, y = _data(n=300, K=K)
+    arrays = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    model = SparseSVC("logistic", alpha=0.02, client=client).fit(*arrays)
+    kept = arrays[0][:, 0] > np.where(np.arange(300) < 100, np.inf, -np.inf)  # none of the first
+    expected = getattr(model.to_local(), method)(X[100:])
+    found = getattr(model, method)(arrays[0][kept]).compute()
+    assert found.dtype == expected.dtype
+    assert found == pytest.approx(expected)

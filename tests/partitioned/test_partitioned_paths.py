@@ -142,3 +142,17 @@ def test_a_time_limit_ends_a_fit_with_a_certified_model(monkeypatch):
         model = SparseSVC(alpha=0.01, tol=1e-7, time_limit=1e-6).fit(split_rows(X, y, rows=90))
     whole = OnOneMachine(alpha=0.01, tol=1e-8).fit(X, y)
     assert model.result_.dual_objective <= whole.objective_ <= model.objective_
+
+
+def test_frames_give_their_names_to_paths_and_models():
+    pd = pytest.importorskip("pandas")
+    X, y = _data(n=200)
+    names = [f"gene {j}" for j in range(X.shape[1])]
+    table = pd.DataFrame(X, columns=names)
+    parts = [(table[:90], y[:90]), (table[90:], y[90:])]
+    assert svm_path(parts, n_alphas=2, eps=0.1).feature_names.tolist() == names
+    model = SparseSVC(alpha=0.05).fit(parts)
+    assert set(model.selected_feature_names_) <= set(names)
+    assert model.feature_names_in_.tolist() == names
+    model.fit([(X[:90], y[:90]), (X[90:], y[90:])])
+    assert not hasattr(model, "feature_names_in_")

@@ -67,7 +67,15 @@ class LazyPredictions:
         import dask.array as da
 
         if hasattr(X, "to_dask_array"):
+            # Names are compared here, since blocks are arrays without any.
+            known, found = getattr(local, "feature_names_in_", None), list(X.columns)
+            if known is not None and found != known.tolist():
+                raise ValueError(
+                    f"The columns of the frame are {found[:10]}, but the model was fitted on "
+                    f"{known.tolist()[:10]}, in that order. Select those columns."
+                )
             X = X.to_dask_array()
+        local.__dict__.pop("feature_names_in_", None)
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         wide = method == "predict_proba" or (method == "decision_function" and outputs > 2)
@@ -77,6 +85,7 @@ class LazyPredictions:
             X,
             method,
             local,
+            (outputs,) if wide else (),
             dtype=dtype,
             chunks=(X.chunks[0], (outputs,)) if wide else (X.chunks[0],),
             drop_axis=None if wide else 1,
@@ -89,8 +98,11 @@ class LazyPredictions:
         return state
 
 
-def _applied(X: Any, method: str, local: Any) -> Any:
-    return getattr(local, method)(X) if X.shape[0] else getattr(local, method)(X[:0])
+def _applied(X: Any, method: str, local: Any, shape: tuple[int, ...]) -> Any:
+    if X.shape[0] == 0:
+        kind = local.classes_.dtype if method == "predict" else local.coef_.dtype
+        return np.zeros((0, *shape), dtype=kind)
+    return getattr(local, method)(X)
 
 
 def _right(model: Any, rows: Any) -> tuple[float, float]:

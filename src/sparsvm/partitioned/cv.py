@@ -187,7 +187,7 @@ cv_results_, n_splits_
             results = [self._fold(prepared, fold, points.alphas, first) for fold in range(count)]
             self._choose(as_path(points, self._model(), everyone), results)
             self.n_splits_ = count
-            self.n_features_in_ = everyone.d
+            everyone.name_features(self)
             chosen = self.to_local()
             for name, value in vars(chosen).items():
                 if name.endswith("_") and name != "alpha_":

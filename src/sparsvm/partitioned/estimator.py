@@ -193,7 +193,7 @@ class SparseSVC(OnOneMachine):
     def _store_fitted(self, population: Population, first: Problem, fitted: Fitted) -> None:
         for name in ("support_", "n_support_", "parameter_fraction_", "_row_shares"):
             self.__dict__.pop(name, None)
-        self.n_features_in_ = population.d
+        population.name_features(self)
         self.classes_ = population.classes
         self.class_prior_: Floats = population.priors
         self.coef_ = fitted.coef.astype(population.dtype)

@@ -126,7 +126,8 @@ def path_of(
 
 def as_path(points: PathPoints, model: OnOneMachine, population: Population) -> SVMPath:
     """Return the points as models."""
-    return SVMPath(**vars(points), model=model, class_prior=population.priors, feature_names=None)
+    names = population.feature_names
+    return SVMPath(**vars(points), model=model, class_prior=population.priors, feature_names=names)
 
 
 def follow(

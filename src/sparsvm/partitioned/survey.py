@@ -42,6 +42,8 @@ class Survey:
         Some rows, drawn at random, with the weights that make them stand for all rows.
     row_bytes : float
         Mean size of a row.
+    names : tuple of str, optional
+        Names of the columns of a frame.
     """
 
     n: int
@@ -52,22 +54,30 @@ class Survey:
     margins: bool
     sample: Rows
     row_bytes: float = 0.0
+    names: tuple[str, ...] | None = None
 
 
 def read(part: Any, number: int) -> Rows:
     """Read and check the rows of a partition; messages name its number."""
-    rows = as_part(part).load()
+    return _read(part, number)[0]
+
+
+def _read(part: Any, number: int) -> tuple[Rows, tuple[str, ...] | None]:
+    """Return the rows of a partition, and the names of its columns if it is a frame."""
+    rows, caller = as_part(part).load(), Caller.named("fit")
     if rows.X.shape[0] == 0:
-        return rows
+        return rows, None
     try:
-        X, y = read_samples_and_labels(Caller.named("fit"), rows.X, rows.y)
+        X, y = read_samples_and_labels(caller, rows.X, rows.y)
         # Unlike a whole training set, a partition may be without weight.
         weight = read_per_sample(rows.sample_weight, X.shape[0], "sample_weight")
         weight = np.ones(X.shape[0]) if weight is None else weight
         margin = read_per_sample(rows.sample_margin, X.shape[0], "sample_margin")
     except ValueError as error:
         raise ValueError(f"Partition {number}: {error}") from error
-    return Rows(X.tocsr() if sp.issparse(X) else X, y, weight, margin)
+    names = getattr(caller, "feature_names_in_", None)
+    kept = Rows(X.tocsr() if sp.issparse(X) else X, y, weight, margin)
+    return kept, None if names is None else tuple(names.tolist())
 
 
 def row_bytes(X: Any) -> float:
@@ -94,7 +104,7 @@ def folds_of(y: Array, number: int, count: int) -> Ints:
 
 def survey(part: Any, number: int, most: int, most_bytes: float, seed: int, folds: int) -> Survey:
     """Look at a partition, and draw at most ``most`` of its rows, of at most so many bytes."""
-    rows = read(part, number)
+    rows, names = _read(part, number)
     n = rows.X.shape[0]
     if n == 0:
         none = np.zeros(0)
@@ -123,6 +133,7 @@ def survey(part: Any, number: int, most: int, most_bytes: float, seed: int, fold
         margin is not None,
         sample,
         row_bytes(rows.X),
+        names,
     )
 
 
@@ -144,6 +155,8 @@ class Population:
         Sum of the weights, class factors included.
     row_bytes : float
         Mean size of a row on the driver.
+    names : tuple of str, optional
+        Names of the features, where partitions are frames.
     folds : int
         Number of folds that the rows are divided into.
     left_out : int
@@ -160,8 +173,14 @@ class Population:
     total: float
     margins: bool
     row_bytes: float
+    names: tuple[str, ...] | None = None
     folds: int = 1
     left_out: int = -1
+
+    @property
+    def feature_names(self) -> Array | None:
+        """Names of the features as estimators have them."""
+        return None if self.names is None else np.array(self.names, dtype=object)
 
     @property
     def classes(self) -> Array:
@@ -179,6 +198,12 @@ class Population:
             raise ValueError(
                 f"The partitions have different numbers of features: {widths}. Give every "
                 "partition the same columns."
+            )
+        names = {each.names for each in filled}
+        if len(names) > 1:
+            raise ValueError(
+                "The columns of the partitions have different names, or stand in another order. "
+                "Select the same columns of every partition, in one order."
             )
         kinds = {each.labels.dtype.kind for each in filled}
         if len(kinds) > 1 and not kinds <= set("biuf"):
@@ -214,9 +239,17 @@ class Population:
             total=total,
             margins=any(each.margins for each in filled),
             row_bytes=sum(each.n * each.row_bytes for each in filled) / sum(e.n for e in filled),
+            names=names.pop(),
             folds=filled[0].weights.shape[1],
             left_out=left_out,
         )
+
+    def name_features(self, model: Any) -> None:
+        """Give a model the number of the features and, where they have any, their names."""
+        model.n_features_in_ = self.d
+        model.__dict__.pop("feature_names_in_", None)
+        if self.feature_names is not None:
+            model.feature_names_in_ = self.feature_names
 
     def read(self, part: Any, number: int) -> tuple[Any, Array, Floats, Floats | None]:
         """Read the rows of a partition that are trained on: see :meth:`encoded`."""
