@@ -166,9 +166,11 @@ def mean_std(values):
 def bars(rows, key, groups, classifiers, xlabel, ylabel):
     """Grouped bars: mean over repetitions with one standard deviation.
 
-    ``groups`` are functions of a row by their labels on the axis.
+    ``groups`` are functions of a row by their labels on the axis. A classifier has one colour in
+    all figures: light with the hinge, dark with the ramp loss and the same penalty.
     """
     figure, axes = subplots(1, 1, (9, 3.6))
+    order = [form.name for form in CLASSIFIERS]
     ax = axes[0, 0]
     colours = colormaps["Paired"].colors
     width = 0.85 / len(classifiers)
@@ -177,13 +179,14 @@ def bars(rows, key, groups, classifiers, xlabel, ylabel):
             [row[key] for row in rows if row["classifier"] == name and belongs(row)]
             for belongs in groups.values()
         ]
+        place_of = order.index(name) if name in order else len(order)
         place = np.arange(len(groups)) + (at - (len(classifiers) - 1) / 2) * width
         ax.bar(
             place,
             [np.mean(cell) if cell else 0.0 for cell in cells],
             width,
             yerr=[np.std(cell) if cell else 0.0 for cell in cells],
-            color=colours[at if at >= 8 else (at % 4) * 2 + (at >= 4)],
+            color=colours[(place_of % 4) * 2 + (place_of >= 4) if place_of < 8 else at],
             error_kw={"lw": 0.7},
             label=name,
         )
