@@ -76,7 +76,7 @@ def constants(d, K, n=40_000):
             coef,
             np.zeros(K),
         )
-        smooth = seconds_of(lambda part=part, at=at: slopes(part, 0, at))
+        smooth = seconds_of(lambda part=part, at=at: slopes(part, 0, None, at))
         task = Task(population, Hinge().cost_matrix(K), coef, np.zeros(K), 10, 10, 10)
         hinge = seconds_of(lambda part=part, task=task: divide(part, 0, None, task))
         found[q] = smooth / n, hinge / n

@@ -84,12 +84,27 @@ def test_smooth_losses_sum_their_derivatives_on_the_cluster(client):
     assert model.predict_proba(arrays[0]).compute() == pytest.approx(expected)
 
 
-def test_the_same_partitioning_gives_the_same_bits(client):
+@pytest.mark.parametrize("tall", [np.inf, 1e-9], ids=["clusters", "multipliers"])
+def test_the_same_partitioning_gives_the_same_bits(client, monkeypatch, tall):
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
     X, y = _data()
     arrays = da.from_array(X, chunks=(250, -1)), da.from_array(y, chunks=250)
     one = SparseSVC(alpha=0.01, client=client).fit(*arrays)
     two = SparseSVC(alpha=0.01, client=client).fit(*arrays)
     assert np.array_equal(one.coef_, two.coef_)
+    alone = partitioned.SparseSVC(alpha=0.01).fit(split_rows(X, y, rows=250))
+    assert np.array_equal(one.coef_, alone.coef_)
+
+
+def test_files_are_read_by_the_workers(client, tmp_path):
+    X, y = _data(n=600)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    parts = partitioned.from_npy(tmp_path / "X.npy", tmp_path / "y.npy", rows=200)
+    assert len(pickle.dumps(parts)) < 2000
+    model = SparseSVC(alpha=0.02, tol=1e-4, client=client).fit(parts)
+    expected = OnOneMachine(alpha=0.02, tol=1e-6).fit(X, y).objective_
+    assert model.objective_ == pytest.approx(expected, rel=1.1e-4)
 
 
 def test_labels_computed_from_the_rows_leave_the_connection_as_it_was(client):
@@ -147,7 +162,9 @@ def test_persisted_data_outlive_a_fit_and_a_failed_one(client):
     assert np.array_equal(first.coef_, again.coef_)
 
 
-def test_a_fit_survives_the_death_of_a_worker():
+@pytest.mark.parametrize("tall", [np.inf, 1e-9], ids=["clusters", "multipliers"])
+def test_a_fit_survives_the_death_of_a_worker(monkeypatch, tall):
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
     X, y = _data(n=8000)
     whole = OnOneMachine(alpha=0.005, tol=1e-5).fit(X, y)
     with (
