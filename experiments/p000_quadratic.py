@@ -170,7 +170,7 @@ def measure_features(cell, quick):
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = SparseSVC(penalty=penalty, alpha=alpha, tol=1e-2, time_limit=200.0).fit(X, y)
+        fitted = SparseSVC(penalty=penalty, alpha=alpha, tol=1e-2).fit(X, y)
     return [
         {
             "significant": int(np.count_nonzero(np.abs(fitted.coef_) > THRESHOLD)),
