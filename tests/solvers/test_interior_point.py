@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import hinge_cases as cases
 import problems
@@ -308,13 +307,3 @@ def test_a_start_that_meets_the_tolerance_is_returned_whatever_its_floor(monkeyp
 
 
 # ---------------------------------------------------------------- steps
-
-
-def test_centred_directions_take_few_newton_steps():
-    """Without centrality corrections they take 62, with them 47 to 49, by the rounding."""
-    X, y = load_digits(return_X_y=True)
-    steps = 0
-    for kind in ("l1", "l1/l2-blocks-per_class", "l1/linf-blocks-per_class", "l1/l2-rows-joint"):
-        problem = cases.build(X[:150] / 16.0, y[:150], cases.PENALTIES[kind](X.shape[1]))
-        steps += solve(replace(problem, alpha=1.0 / 150)).n_iter
-    assert steps <= 53

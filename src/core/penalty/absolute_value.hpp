@@ -50,9 +50,8 @@ struct AbsoluteValue {
     static double without_dual(const ConeState& s, const ConeBlock& b, int64_t c, double g) {
       return g - (0.5 * (s.z1[c] - s.z2[c]) - b.shape.quad * s.w[c]);
     }
-    static void set_zeros(const ConeState& s, const ConeBlock& b, double scale, double threshold,
-                          double* out) {
-      s.zero_pairs(b, b.shape.radius, scale, threshold, out);
+    static void set_zeros(const ConeState& s, const ConeBlock& b, double scale, double* out) {
+      s.zero_pairs(b, b.shape.radius, scale, out);
     }
   };
 };

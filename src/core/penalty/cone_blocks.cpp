@@ -187,13 +187,12 @@ double ConeBlocks::shift_value(double limit) const {
   return total;
 }
 
-void ConeBlocks::sparse_weights(const double* column_scale, double threshold,
-                                std::vector<double>& out) const {
+void ConeBlocks::sparse_weights(const double* column_scale, std::vector<double>& out) const {
   out.assign(w.begin(), w.end());
   for (const ConeBlock& b : blocks_) {
     double scale = 0.0;
     for (int64_t c = b.begin; c < b.end; ++c) scale = std::max(scale, column_scale[col[c]]);
-    with_cone(b, [&](auto cone) { cone.set_zeros(*this, b, scale, threshold, out.data()); });
+    with_cone(b, [&](auto cone) { cone.set_zeros(*this, b, scale, out.data()); });
   }
 }
 
@@ -322,16 +321,6 @@ double ConeState::cone_step(double t, double dt, const double* w, const double* 
   return a < 0.0 ? (half_b + root) / -a : kUnbounded;
 }
 
-void ConeBlocks::add_response(const double* dg, int64_t known, std::vector<double>& values) const {
-  for (const ConeBlock& b : blocks_) {
-    if (b.end > known) break;
-    double along = 0.0;
-    for (int64_t c = b.begin; c < b.end; ++c) along += vec[c] * dg[c];
-    for (int64_t c = b.begin; c < b.end; ++c)
-      if (values[c] != 0.0) values[c] -= delta[c] * dg[c] + b.kappa * along * vec[c];
-  }
-}
-
 void ConeBlocks::keeping_weight(std::vector<char>& out) const {
   out.assign(blocks_.size(), 0);
   for (std::size_t a = 0; a < blocks_.size(); ++a) {
@@ -367,57 +356,6 @@ void ConeBlocks::second_order_terms() {
       b.term0 -= sdx[c] * sds[c];
       term[c] = -(b.dx0 * sds[c] + b.ds0 * sdx[c]);
     }
-  }
-}
-
-void ConeBlocks::add_centring_terms(double ap, double ad, double low, double high) {
-  for (ConeBlock& b : blocks_) {
-    for (int64_t c = b.begin; c < b.end && b.pairs; ++c) {
-      const double product1 = (x1[c] + ap * dx1[c]) * (z1[c] + ad * dz1[c]);
-      const double product2 = (x2[c] + ap * dx2[c]) * (z2[c] + ad * dz2[c]);
-      term1[c] += centring_term(product1, low, high);
-      term2[c] += centring_term(product2, low, high);
-    }
-    if (b.cone) add_cone_centring(b, ap, ad, low, high);
-  }
-}
-
-// The product of a cone is a vector (p0, p); its eigenvalues p0 +- |p| are what should be alike.
-void ConeBlocks::add_cone_centring(ConeBlock& b, double ap, double ad, double low, double high) {
-  scale_directions(b);
-  const double x0 = b.l0 + ap * b.dx0, s0 = b.l0 + ad * b.ds0;
-  double p0 = x0 * s0, pp = 0.0;
-  for (int64_t c = b.begin; c < b.end; ++c) {
-    const double x = l[c] + ap * sdx[c], s = l[c] + ad * sds[c];
-    p0 += x * s;
-    a1[c] = x0 * s + s0 * x;
-    pp += a1[c] * a1[c];
-  }
-  const double norm = std::sqrt(pp);
-  const double above = centring_term(p0 + norm, low, high);
-  const double below = centring_term(p0 - norm, low, high);
-  b.term0 += 0.5 * (above + below);
-  if (norm == 0.0) return;
-  const double along = 0.5 * (above - below) / norm;
-  for (int64_t c = b.begin; c < b.end; ++c) term[c] += along * a1[c];
-}
-
-void ConeBlocks::save_directions() {
-  saved_ = {dw, dx1, dx2, dv, dz1, dz2};
-  for (ConeBlock& b : blocks_) b.saved_dt = b.dt;
-}
-
-void ConeBlocks::restore_directions(bool primal, bool dual) {
-  if (primal) {
-    std::swap(dw, saved_.w);
-    std::swap(dx1, saved_.x1);
-    std::swap(dx2, saved_.x2);
-    for (ConeBlock& b : blocks_) b.dt = b.saved_dt;
-  }
-  if (dual) {
-    std::swap(dv, saved_.v);
-    std::swap(dz1, saved_.z1);
-    std::swap(dz2, saved_.z2);
   }
 }
 

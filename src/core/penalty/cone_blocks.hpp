@@ -68,16 +68,6 @@ class ConeBlocks : private ConeState {
   // directions now stored (the affine ones) leave in second order.
   void clear_terms();
   void second_order_terms();
-  // Adds what would bring the products after hypothetical steps into [low, high].
-  void add_centring_terms(double ap, double ad, double low, double high);
-  static double centring_term(double product, double low, double high) {
-    // Pulling down what is far above would take all of the direction.
-    return product < low ? low - product : product > high ? std::max(high - product, -high) : 0.0;
-  }
-
-  // Keeps the directions; takes the primal or the dual ones back.
-  void save_directions();
-  void restore_directions(bool primal, bool dual);
 
   // Prepares h for complementarity target tau and the terms now set.
   void compute_rhs(double tau);
@@ -88,9 +78,6 @@ class ConeBlocks : private ConeState {
   // Which blocks the directions now stored (the affine ones) take to a weight other than zero: those
   // whose dual slack falls by a larger part of itself than their weight.
   void keeping_weight(std::vector<char>& out) const;
-
-  // values -= D dg on the first coordinates, where they are not zero.
-  void add_response(const double* dg, int64_t known, std::vector<double>& values) const;
 
   double max_primal_step() const;
   double max_dual_step() const;
@@ -115,15 +102,10 @@ class ConeBlocks : private ConeState {
 
   // Weights with the coordinates that complementarity says are zero set to exactly zero: those
   // whose effect on the scores (|W| times the column's scale) is below their dual slack.
-  void sparse_weights(const double* column_scale, double threshold, std::vector<double>& out) const;
+  void sparse_weights(const double* column_scale, std::vector<double>& out) const;
 
  private:
   std::vector<ConeBlock> blocks_;
-  struct {
-    std::vector<double> w, x1, x2, v, z1, z2;
-  } saved_;
-
-  void add_cone_centring(ConeBlock& b, double ap, double ad, double low, double high);
 };
 
 }  // namespace sparsvm

@@ -22,7 +22,7 @@ struct ConeBlock {
   bool pairs = false, cone = false;
   double t = 0.0, dt = 0.0, ht = 0.0, kappa = 0.0, eta2 = 0.0, w0 = 0.0;
   // Scaled directions, scaled point and terms of a cone: their radial parts.
-  double dx0 = 0.0, ds0 = 0.0, l0 = 0.0, term0 = 0.0, saved_dt = 0.0;
+  double dx0 = 0.0, ds0 = 0.0, l0 = 0.0, term0 = 0.0;
 };
 
 struct ConeState {
@@ -61,11 +61,9 @@ struct ConeState {
     }
   }
   // Zero where complementarity says that W = x1 - x2 is.
-  void zero_pairs(const ConeBlock& b, double radius, double scale, double threshold,
-                  double* out) const {
+  void zero_pairs(const ConeBlock& b, double radius, double scale, double* out) const {
     for (int64_t c = b.begin; c < b.end; ++c)
-      if (std::max(x1[c], x2[c]) * scale < threshold * std::min(z1[c], z2[c]) / radius)
-        out[c] = 0.0;
+      if (std::max(x1[c], x2[c]) * scale < std::min(z1[c], z2[c]) / radius) out[c] = 0.0;
   }
 
   // -------------------------------------------------------------- second-order cones
@@ -90,8 +88,8 @@ struct ConeState {
     b.t = known ? half + std::sqrt(half * half + dot(b, w, w))
                 : mu / (b.shape.radius - std::sqrt(dot(b, v, v)));
   }
-  void zero_cone(const ConeBlock& b, double scale, double threshold, double* out) const {
-    if (b.t * scale < threshold * (1.0 - std::sqrt(dot(b, v, v)) / b.shape.radius))
+  void zero_cone(const ConeBlock& b, double scale, double* out) const {
+    if (b.t * scale < 1.0 - std::sqrt(dot(b, v, v)) / b.shape.radius)
       std::fill(out + b.begin, out + b.end, 0.0);
   }
   void scale_cone(ConeBlock& b);

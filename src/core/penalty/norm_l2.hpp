@@ -228,9 +228,8 @@ struct EuclideanNorm {
     static double without_dual(const ConeState& s, const ConeBlock&, int64_t c, double g) {
       return g - s.v[c];
     }
-    static void set_zeros(const ConeState& s, const ConeBlock& b, double scale, double threshold,
-                          double* out) {
-      s.zero_cone(b, scale, threshold, out);
+    static void set_zeros(const ConeState& s, const ConeBlock& b, double scale, double* out) {
+      s.zero_cone(b, scale, out);
     }
   };
 
@@ -316,10 +315,9 @@ struct EuclideanNorm {
     static double without_dual(const ConeState& s, const ConeBlock&, int64_t c, double g) {
       return g - s.v[c] - 0.5 * (s.z1[c] - s.z2[c]);
     }
-    static void set_zeros(const ConeState& s, const ConeBlock& b, double scale, double threshold,
-                          double* out) {
-      s.zero_cone(b, scale, threshold, out);
-      s.zero_pairs(b, b.shape.absolute, scale, threshold, out);
+    static void set_zeros(const ConeState& s, const ConeBlock& b, double scale, double* out) {
+      s.zero_cone(b, scale, out);
+      s.zero_pairs(b, b.shape.absolute, scale, out);
     }
   };
 

@@ -290,14 +290,13 @@ struct MaximumNorm {
     static double without_dual(const ConeState& s, const ConeBlock&, int64_t c, double g) {
       return g - (s.z2[c] - s.z1[c]);
     }
-    static void set_zeros(const ConeState& s, const ConeBlock& b, double scale, double threshold,
-                          double* out) {
+    static void set_zeros(const ConeState& s, const ConeBlock& b, double scale, double* out) {
       double slack = 0.0, t = 0.0;
       for (int64_t c = b.begin; c < b.end; ++c) {
         slack += 2.0 * std::min(s.z1[c], s.z2[c]);
         t = std::max(t, 0.5 * (s.x1[c] + s.x2[c]));
       }
-      if (t * scale < threshold * slack) std::fill(out + b.begin, out + b.end, 0.0);
+      if (t * scale < slack) std::fill(out + b.begin, out + b.end, 0.0);
     }
   };
 

@@ -45,9 +45,12 @@ MANY_SPARSE_SAMPLES, MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS = 50, 150
 TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON = 3000
 LAST_DIGITS = 1e-5
 FEW_SWEEPS = 300
-# Coefficients of a smooth loss that interior_point takes all at once, in 0.1 s to 4 s, and
-# block_newton's pricings before that: four of five problems of the stress search end within them.
-SMALL_SMOOTH_SYSTEM, FEW_PRICINGS = 2000, 20
+# Coefficients of a smooth loss that interior_point takes all at once, in 0.1 s to 4 s, the
+# multiplications of a step that make it cheap, and block_newton's pricings before that: four of
+# five problems of the stress search end within them. Where steps are not cheap they may be more:
+# digits (7e8), squared hinge with l1/l2 and logistic with l1: 80 and 49 pricings in 1.1 and 0.6 s,
+# 1.6 and 1.9 s with a hand-over after 20.
+SMALL_SMOOTH_SYSTEM, CHEAP_FEATURE_STEP, FEW_PRICINGS = 2000, 2e8, 20
 # Multiplications of a step of interior_point from the side of few samples, a tenth of a second, and
 # block_newton's pricings before that: wide data usually end within them.
 CHEAP_SMOOTH_STEP, MORE_PRICINGS = 1e9, 200
@@ -58,6 +61,10 @@ CHEAP_STEP, AFFORDABLE_STEP = 2e6, 5e9
 
 def _step(problem: Problem) -> float:
     return problem.n * float(problem.n_outputs * problem.d) ** 2
+
+
+def _few_smooth_coefficients(problem: Problem) -> bool:
+    return problem.loss.smooth and problem.n_outputs * (problem.d + 1) <= SMALL_SMOOTH_SYSTEM
 
 
 def _few_smooth_samples(problem: Problem) -> bool:
@@ -103,7 +110,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         (("block_newton", 0.0, FEW_PRICINGS), "interior_point", "sparsa"),
         lambda problem, control: (
-            problem.loss.smooth and problem.n_outputs * (problem.d + 1) <= SMALL_SMOOTH_SYSTEM
+            _few_smooth_coefficients(problem) and _step(problem) <= CHEAP_FEATURE_STEP
         ),
         "Newton steps on the active features; but where the samples can be separated they go from "
         "kink to kink, with l2 too: 137 x 74, K = 8, l2, alpha = 1e-6: 0.2 s with interior_point, "
@@ -111,7 +118,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         (("block_newton", 0.0, MORE_PRICINGS), "interior_point", "block_newton", "sparsa"),
-        lambda problem, control: problem.loss.smooth and _few_smooth_samples(problem),
+        lambda problem, control: (
+            _few_smooth_coefficients(problem)
+            or (problem.loss.smooth and _few_smooth_samples(problem))
+        ),
         "the same where features outnumber few samples: 30 x 15876, K = 9, squared hinge, l1/linf "
         "in groups of 81 at 1e-4 alpha_max: half a minute, minutes without it",
     ),

@@ -35,7 +35,7 @@ class Face {
       entered_ = 0;
       const int changes = drop() + admit();
       if (changes == 0 && accept(tol)) return true;
-      const double primal = p_.hinge(S_, 1.0) + set_.blocks.value(w_), active = count_active();
+      const double primal = p_.hinge(S_) + set_.blocks.value(w_), active = count_active();
       waited = changes < fewest || primal < (1.0 - kFaceProgress) * lowest ? 0 : waited + 1;
       if (waited > kFaceWaits) return false;
       fewest = std::min(fewest, changes);
@@ -323,7 +323,7 @@ class Face {
 
   // Whether primal and dual value meet, with the dual point pulled back into the ball of all blocks.
   bool accept(double tol) {
-    const double primal = p_.hinge(S_, 1.0) + set_.blocks.value(w_);
+    const double primal = p_.hinge(S_) + set_.blocks.value(w_);
     const double most = tol * p_.magnitude(primal);
     free_residual();
     double dual = 0.0;
@@ -379,7 +379,7 @@ class Face {
   }
 
   void take(double primal, double dual, double largest) {
-    incumbent_.sparse.offer(set_, w_, b_, nullptr, 1.0, primal);
+    incumbent_.sparse.offer(set_, w_, b_, nullptr, primal);
     if (!(dual > incumbent_.dual_value)) return;
     incumbent_.dual_value = dual;
     for (int k = 0; k < p_.classes; ++k)

@@ -154,34 +154,9 @@ void InteriorPoint::evaluate() {
     consider(sparse, w, x_.b, trial_scores_, exact);
     return;
   }
-  set_.blocks.sparse_weights(set_.column_scale.data(), 1.0, trial_);
+  set_.blocks.sparse_weights(set_.column_scale.data(), trial_);
   set_.scores(trial_, x_.b, x_.Y, trial_scores_);
   consider(sparse, trial_, x_.b, trial_scores_, 0.0);
-  if (!converged() && gap_below(dense, kRefitGap * options_.tol)) refit();
-}
-
-// The point with exact zeros has lost the scores of what it dropped. One more solve with the last
-// factors tells how the other coefficients make up for them.
-void InteriorPoint::refit() {
-  if (assembled_ == 0) return;
-  const ConeBlocks& blocks = set_.blocks;
-  blocks.sparse_weights(set_.column_scale.data(), kDoubtful, trial_);
-  std::vector<double> dropped(blocks.w);
-  for (std::size_t c = 0; c < dropped.size(); ++c) dropped[c] -= trial_[c];
-  NewtonVector rhs, step;
-  rhs.resize(x_.Y.size(), p_.n, p_.free.count());
-  rhs.z.assign(system_.n_explicit(), 0.0);
-  const std::vector<double> none(x_.b.size(), 0.0);
-  set_.scores(dropped, none, x_.Y, rhs.y);
-  for (double& v : rhs.y) v = -v;
-  system_.solve(rhs, step, kRefitResidual);
-  std::vector<double>& dg = set_.transposed(step.y.data());
-  system_.complete(step, dg.data());
-  blocks.add_response(dg.data(), assembled_, trial_);
-  std::vector<double> b(x_.b);
-  for (std::size_t j = 0; j < b.size(); ++j) b[j] += step.b[j];
-  set_.scores(trial_, b, x_.Y, trial_scores_);
-  consider(incumbent_.sparse, trial_, b, trial_scores_, 0.0);
 }
 
 // How far G of the explicit coordinates is from what their blocks take it to be: scaled down by so
@@ -195,22 +170,14 @@ double InteriorPoint::explicit_drift() {
   return worst;
 }
 
-// Keeps the point with these coefficients and scores if it is the best so far; also the point scaled
-// up until its last margins hold: with a tiny alpha their rounding, times a huge lambda, would
-// otherwise be all that is left of the gap.
+// Keeps the point with these coefficients and scores if it is the best so far.
 void InteriorPoint::consider(Candidate& best, const std::vector<double>& values,
                              const std::vector<double>& b, const std::vector<double>& S,
                              double square) {
   const std::vector<double>* Y = p_.quadratic ? &x_.Y : nullptr;
-  best.offer(set_, values, b, Y, 1.0,
-             p_.hinge(S, 1.0) + square - 0.5 * p_.tilt_norm + set_.blocks.value(values) -
+  best.offer(set_, values, b, Y,
+             p_.hinge(S) + square - 0.5 * p_.tilt_norm + set_.blocks.value(values) -
                  set_.tilt_value(values));
-  const double scale = p_.separating_scale(S);
-  if (p_.tilt || scale == 1.0) return;
-  scaled_values_ = values;
-  for (double& v : scaled_values_) v *= scale;
-  best.offer(set_, values, b, Y, scale,
-             p_.hinge(S, scale) + scale * scale * square + set_.blocks.value(scaled_values_));
 }
 
 // ---- the end ----
@@ -232,39 +199,29 @@ bool InteriorPoint::on_face() {
 }
 
 // Identifies the active coordinates and solves for these alone, from here: all others are exactly
-// zero, and the dual value stays the one of the whole problem. Lower thresholds keep more
-// coordinates, for degenerate problems in which complementarity does not tell the zeros.
-// Exports the polished point if it meets the tolerance or is better than any before.
+// zero, and the dual value stays the one of the whole problem. Exports the polished point if it meets
+// the tolerance or is better than any before.
 int InteriorPoint::polish(int it, InteriorPointResult& result) {
-  const ConeBlocks blocks = set_.blocks;
-  const std::vector<double> b = x_.b;
-  double best_primal = incumbent_.best().primal;
+  const double best_primal = incumbent_.best().primal;
   export_point(incumbent_.best(), result);
   polishing_ = true;
-  for (double threshold = 1.0; threshold > kLastThreshold; threshold *= kNextThreshold) {
-    set_.blocks = blocks;
-    x_.b = b;
-    restart_on_active(threshold);
-    for (int step = 0; step < kPolishSteps && it < options_.max_iter; ++step) {
-      monitor_.poll();
-      evaluate();
-      record(it);
-      if (converged() || !iterate(it)) break;
-      ++it;
-    }
-    if (incumbent_.sparse.primal < best_primal || converged()) {
-      best_primal = incumbent_.sparse.primal;
-      export_point(incumbent_.sparse, result);
-    }
-    if (converged() || it >= options_.max_iter) break;
+  restart_on_active();
+  for (int step = 0; step < kPolishSteps && it < options_.max_iter; ++step) {
+    monitor_.poll();
+    evaluate();
+    record(it);
+    if (converged() || !iterate(it)) break;
+    ++it;
   }
+  if (incumbent_.sparse.primal < best_primal || converged())
+    export_point(incumbent_.sparse, result);
   return it;
 }
 
-// Rebuilds the blocks from the coordinates that are active at the threshold, a little inside.
-void InteriorPoint::restart_on_active(double threshold) {
+// Rebuilds the blocks from the coordinates that are active, a little inside.
+void InteriorPoint::restart_on_active() {
   ConeBlocks& blocks = set_.blocks;
-  blocks.sparse_weights(set_.column_scale.data(), threshold, trial_);
+  blocks.sparse_weights(set_.column_scale.data(), trial_);
   for (std::size_t a = 0; a < x_.Y.size(); ++a)
     x_.Y[a] = (1.0 - kPolishMix) * incumbent_.Y[a] + kPolishMix * first_Y_[a];
   x_.mu = kPolishMix * p_.margin_unit * p_.total_lambda / static_cast<double>(x_.Y.size());

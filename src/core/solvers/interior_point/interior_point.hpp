@@ -52,19 +52,18 @@ struct Candidate {
   double primal = std::numeric_limits<double>::infinity();
   std::vector<int64_t> at;           // of d x outputs, where the values belong
   std::vector<double> values, b, Y;  // Y defines the weights of a quadratic penalty
-  double scale = 1.0;                // of all weights and free coefficients
+  double scale = 1.0;                // of all weights and free coefficients; 0 is the zero model
 
   // Takes this point if it is better; Y of a quadratic penalty only, or null.
   void offer(const WorkingSet& set, const std::vector<double>& point,
-             const std::vector<double>& free, const std::vector<double>* dual, double factor,
-             double value) {
+             const std::vector<double>& free, const std::vector<double>* dual, double value) {
     if (!(value < primal)) return;
     primal = value;
     values = point;
     at.resize(values.size());
     for (std::size_t c = 0; c < values.size(); ++c) at[c] = set.position(static_cast<int64_t>(c));
     b = free;
-    scale = factor;
+    scale = 1.0;
     if (dual) Y = *dual;
   }
 };
@@ -169,7 +168,7 @@ class InteriorPoint {
   WorkingSet set_;
   NewtonSystem system_;
   Iterate x_;
-  Direction dir_, saved_dir_;
+  Direction dir_;
   Incumbent incumbent_;
   ActiveGuess guess_;
   Progress progress_;
@@ -177,13 +176,12 @@ class InteriorPoint {
   bool polishing_ = false, blocked_ = false;
   double next_face_gap_ = std::numeric_limits<double>::infinity();
   double solve_residual_ = 0.0, alike_ = interior_point_settings::kAlikeFactor;
-  int64_t assembled_ = 0;  // of the first coordinates, that the Newton system knows
 
   NewtonVector rhs_;
   std::vector<double> rho_;  // residual of the primal
   // Per pair: target of complementarity, terms of the right-hand side besides it.
   std::vector<double> target_, terms_;
-  std::vector<double> response_, trial_, trial_scores_, scaled_values_;
+  std::vector<double> response_, trial_, trial_scores_;
 
   bool prices_change() const { return !p_.quadratic && !polishing_; }
   double relative_gap(const Candidate& point) const {
@@ -207,13 +205,12 @@ class InteriorPoint {
   double infeasibility();
   double conjugate();
   void evaluate();
-  void refit();
   double explicit_drift();
   void consider(Candidate& best, const std::vector<double>& values, const std::vector<double>& b,
                 const std::vector<double>& S, double square);
   bool on_face();
   int polish(int it, InteriorPointResult& result);
-  void restart_on_active(double threshold);
+  void restart_on_active();
   void project_dual();
   void export_dual(InteriorPointResult& out) const;
   void export_point(const Candidate& point, InteriorPointResult& out) const;
@@ -232,8 +229,6 @@ class InteriorPoint {
   void plain_direction(double tau, double accuracy);
   void direction(double tau, double accuracy);
   void correct(double tau);
-  std::pair<double, double> centre(double tau);
-  void restore_directions(bool primal, bool dual);
   std::pair<double, double> step_lengths() const;
   void advance(double primal, double dual);
   void remove_idle();

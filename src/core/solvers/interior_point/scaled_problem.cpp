@@ -206,27 +206,14 @@ void ScaledProblem::add_free_scores(const std::vector<double>& b, std::vector<do
            1);
 }
 
-double ScaledProblem::hinge(const std::vector<double>& S, double scale) const {
+double ScaledProblem::hinge(const std::vector<double>& S) const {
   double total = 0.0;
   for (int i = 0; i < n; ++i) {
     double top = -std::numeric_limits<double>::infinity();
-    for (int k = 0; k < classes; ++k)
-      top = std::max(top, margins[at(k) + i] + scale * S[at(k) + i]);
-    total += lambda[i] * (top - scale * S[at(y[i]) + i]);
+    for (int k = 0; k < classes; ++k) top = std::max(top, margins[at(k) + i] + S[at(k) + i]);
+    total += lambda[i] * (top - S[at(y[i]) + i]);
   }
   return total;
-}
-
-double ScaledProblem::separating_scale(const std::vector<double>& S) const {
-  double scale = 1.0;
-  for (int k = 0; k < classes; ++k)
-    for (int i = 0; i < n; ++i) {
-      const double margin = S[at(y[i]) + i] - S[at(k) + i], wanted = margins[at(k) + i];
-      if (scale * margin >= wanted) continue;
-      if (!(kLargestScale * margin >= wanted)) return 1.0;
-      scale = wanted / margin;
-    }
-  return scale;
 }
 
 // out = factor * X X' v + rest * out

@@ -67,9 +67,7 @@ class ScaledProblem {
   // S += F b
   void add_free_scores(const std::vector<double>& b, std::vector<double>& S) const;
 
-  double hinge(const std::vector<double>& S, double scale) const;
-  // The factor that makes scores S keep all margins, if it is just above one; otherwise one.
-  double separating_scale(const std::vector<double>& S) const;
+  double hinge(const std::vector<double>& S) const;
 
   // Quadratic penalty: S += X W for the weights that Y stands for.
   void add_quadratic_scores(const std::vector<double>& Y, std::vector<double>& S) const;

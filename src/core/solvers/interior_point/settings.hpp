@@ -56,15 +56,6 @@ inline constexpr double kStepFraction = 0.985;
 // count, and after so many of these in a row the solver gives up.
 inline constexpr double kShortStep = 0.1, kNoStep = 1e-4;
 inline constexpr int kMostNoSteps = 4;
-// Centrality corrections per step, each a solve with the factors. Without them most fits took a
-// sixth more time, with two about the same. With few samples the factors are not what costs.
-inline constexpr int kCentrings = 3, kManySamples = 64;
-// Steps this long need no correction; one more is tried for a gain of the second in length.
-inline constexpr double kLongStep = 0.9, kCentringGain = 0.05;
-// A correction aims at steps so many times as long, and this longer (Gondzio's is 0.1 to 0.3).
-inline constexpr double kLonger = 1.5, kLongerBy = 0.3;
-// Least product that is not corrected, in targets; its inverse is the largest.
-inline constexpr double kNeighbourhood = 0.1;
 // Quadratic term on free coefficients, of the gap.
 inline constexpr double kProximal = 1e-12;
 inline constexpr double kMinRegularisation = 1e-12, kMaxRegularisation = 1e-4,
@@ -160,10 +151,11 @@ inline constexpr int kTile = 8, kPanel = 48, kSmallTriangle = 16, kPolledTriangl
 
 // ---- face ----
 
-// Gap from which the face is looked for, with few samples and with many, where a step on it takes a
+// Gap from which the face is looked for, with few samples and with so many, where a step on it takes a
 // sixth of one of the interior point instead of a third; after a failure the gap must fall by the
 // third.
 inline constexpr double kFaceGap = 0.3, kEarlyFaceGap = 0.6, kNextFaceGap = 0.5;
+inline constexpr int kManySamples = 64;
 // Steps, at most; steps without progress; and the part of the primal value that is progress.
 inline constexpr int kFaceSteps = 60, kFaceWaits = 4;
 inline constexpr double kFaceProgress = 1e-3;
@@ -188,11 +180,6 @@ inline constexpr double kFaceRounding = 1e-9;
 inline constexpr double kRounding = 2e-15, kFreeRounding = 1e-8;
 // Gap below which points with exact zeros are tried.
 inline constexpr double kSparseGap = 0.1;
-// Tolerances from the end where the other coefficients are refitted to the zeros; threshold for these
-// zeros: what is lost by them is made up; residual of that solve.
-inline constexpr double kRefitGap = 100.0, kDoubtful = 4.0, kRefitResidual = 1e-3;
-// A point is scaled up by at most this much so that its last margins hold.
-inline constexpr double kLargestScale = 1.01;
 // Iterations without a sparse point before polishing; the gap in tolerances that counts, while there
 // is progress.
 inline constexpr int kSettled = 4;
@@ -201,10 +188,9 @@ inline constexpr double kSettledGap = 0.1;
 // counts for so many. What counts as progress of the gap and of the primal residual.
 inline constexpr int kPatience = 30, kInaccurate = 3;
 inline constexpr double kGapProgress = 0.9, kResidualProgress = 0.1;
-// Polishing: share of the first dual point in that of the restart on the active set, steps per
-// threshold, the gap above which it is the dual that is wrong, and the thresholds.
-inline constexpr double kPolishMix = 1e-3, kPolishGap = 0.1, kLastThreshold = 1e-7,
-                        kNextThreshold = 1e-2, kPolishScale = 0.9;
+// Polishing: share of the first dual point in that of the restart on the active set, the gap above
+// which it is the dual that is wrong, the dual norm to which blocks are pulled inside, and its steps.
+inline constexpr double kPolishMix = 1e-3, kPolishGap = 0.1, kPolishScale = 0.9;
 inline constexpr int kPolishSteps = 25;
 // Steps that remove what rounding left of the equalities.
 inline constexpr int kProjections = 5;

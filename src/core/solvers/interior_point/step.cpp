@@ -1,4 +1,4 @@
-// One Newton step of the interior point: Mehrotra's predictor and corrector, centrality corrections.
+// One Newton step of the interior point: Mehrotra's predictor and corrector.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,7 +40,7 @@ bool InteriorPoint::iterate(int it) {
   after /= static_cast<double>(Y.size()) + blocks.degree();
   const double sigma = std::pow(std::clamp(after / x_.mu, 0.0, 1.0), 3);
   correct(sigma * x_.mu);
-  std::tie(ap, ad) = centre(sigma * x_.mu);
+  std::tie(ap, ad) = step_lengths();
   if (std::min(ap, ad) < kShortStep) {
     // Far off the central path the second-order terms mislead: a plain centring step then.
     plain_direction(std::max(sigma, 0.5) * x_.mu, kRefined);
@@ -91,7 +91,6 @@ void InteriorPoint::assemble() {
   system_.assemble(set_.blocks, set_.X.data(), joint,
                    p_.quadratic || (joint && p_.layout.shape.shared_scaling()), x_.U.data(),
                    x_.Y.data());
-  assembled_ = set_.blocks.n_coordinates();
   restore_explicit(explicit_before);
 }
 
@@ -223,54 +222,6 @@ void InteriorPoint::correct(double tau) {
   direction(tau, kRefined);
 }
 
-// Gondzio's centrality corrections: with the factors at hand, what would leave a neighbourhood of
-// the central path after a longer step is bent back into it. In the middle of a solve, where the
-// cones bend most, this turns steps of one half into ones of nine tenths. Returns the steps.
-std::pair<double, double> InteriorPoint::centre(double tau) {
-  ConeBlocks& blocks = set_.blocks;
-  auto [ap, ad] = step_lengths();
-  // Explicit coordinates come with tiny alphas, where the certificate's bounds on rounding need dual
-  // points well inside the ball: shorter steps leave more room. And on longer ones the intercept of
-  // a class without samples, which has no optimum, diverges before the dual is feasible.
-  if (system_.n_explicit() > 0 || p_.empty_class) return {ap, ad};
-  // Curvature ties the dual slacks to the weights: their directions belong together.
-  const bool tied = p_.quadratic || p_.layout.shape.quad > 0.0;
-  const double low = kNeighbourhood * tau, high = tau / kNeighbourhood;
-  const int most = p_.n < kManySamples ? 1 : kCentrings;
-  for (int c = 0; c < most && std::min(ap, ad) < kLongStep; ++c) {
-    const double longer = std::min(1.0, kLonger * ap + kLongerBy),
-                 further = std::min(1.0, kLonger * ad + kLongerBy);
-    for (std::size_t a = 0; a < x_.Y.size(); ++a)
-      terms_[a] += ConeBlocks::centring_term(
-          (x_.U[a] + longer * dir_.U[a]) * (x_.Y[a] + further * dir_.v.y[a]), low, high);
-    blocks.add_centring_terms(longer, further, low, high);
-    saved_dir_ = dir_;
-    blocks.save_directions();
-    direction(tau, kRefined);
-    const auto [p, d] = step_lengths();
-    const bool keep_p = tied ? p + d > ap + ad : p > ap, keep_d = tied ? keep_p : d > ad;
-    restore_directions(!keep_p, !keep_d);
-    const double gain = std::max(p - ap, d - ad);
-    if (keep_p) ap = p;
-    if (keep_d) ad = d;
-    if (gain < kCentringGain) break;
-  }
-  return {ap, ad};
-}
-
-void InteriorPoint::restore_directions(bool primal, bool dual) {
-  if (primal) {
-    std::swap(dir_.U, saved_dir_.U);
-    std::swap(dir_.v.xi, saved_dir_.v.xi);
-    std::swap(dir_.v.b, saved_dir_.v.b);
-  }
-  if (dual) {
-    std::swap(dir_.v.y, saved_dir_.v.y);
-    std::swap(dir_.v.z, saved_dir_.v.z);
-  }
-  set_.blocks.restore_directions(primal, dual);
-}
-
 std::pair<double, double> InteriorPoint::step_lengths() const {
   const double primal = std::min(largest_step(x_.U, dir_.U, 2.0), set_.blocks.max_primal_step());
   const double dual = std::min(largest_step(x_.Y, dir_.v.y, 2.0), set_.blocks.max_dual_step());
@@ -296,7 +247,6 @@ void InteriorPoint::remove_idle() {
   for (std::size_t b = 0; b < idle.size(); ++b)
     if (!idle[b]) guess_.blocks[kept++] = guess_.blocks[b];
   guess_.blocks.resize(kept);
-  assembled_ = set_.blocks.n_coordinates();
 }
 
 }  // namespace sparsvm

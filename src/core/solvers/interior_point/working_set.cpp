@@ -249,7 +249,7 @@ std::vector<char> WorkingSet::remove_idle(bool by_features) {
     const int64_t size = layout_.values(b, values.data(), nullptr, 0.0, g.data());
     return layout_.shape.norm_bound(g.data(), size);
   };
-  blocks.sparse_weights(column_scale.data(), 1.0, sparse);
+  blocks.sparse_weights(column_scale.data(), sparse);
   std::vector<char> idle(block_of_.size());
   for (std::size_t i = 0; i < idle.size(); ++i) {
     const int64_t b = block_of_[i], first = blocks.begin(i), last = blocks.end(i);
