@@ -34,12 +34,7 @@ class SdcaFace {
     sums_.resize(static_cast<std::size_t>(outputs_));
   }
 
-  // Products by entries are cheap where samples are sparse; else they took twice the time that they
-  // saved (2000 x 300, 12 classes).
-  bool suits() const {
-    return features_.map().differentiable() &&
-           (!features_.by_entries() || problem_.design->sparse());
-  }
+  bool suits() const { return features_.map().differentiable(); }
 
   // One step from Y (n x K) and b, which belong to the state of the features; all three move, or
   // none where no step raises D. Returns how many products with D'' it took.

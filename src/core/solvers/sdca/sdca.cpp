@@ -131,10 +131,11 @@ void Sdca::step(int64_t inner, Monitor& monitor) {
 bool Sdca::slow(double target) const {
   const double objective = std::abs(values_.objective);
   const double left = values_.gap() / (target * objective);
-  const bool cheap =
-      problem_.design->sparse() && (features_.by_entries() || sweeps_ >= Settings::kPatience);
+  // Dense rows of a Euclidean norm lose by it: COIL-20, 808 sweeps 3.2 s, 434 with steps 5.2 s.
+  const bool helped = problem_.design->sparse() || features_.map().form() != RowForm::scaled;
+  const bool patient = features_.by_entries() || (helped && sweeps_ >= Settings::kPatience);
   return values_.gap() < Settings::kNewtonGap * objective &&
-         left > (cheap ? 1.0 : Settings::kDigit) &&
+         left > (patient ? 1.0 : Settings::kDigit) &&
          !(rate_ * Settings::kManySweeps > std::log(left)) &&
          samples_.free_duals() <= std::ssize(used_) * outputs_;
 }
