@@ -352,6 +352,7 @@ class Round:
             "constants": lambda: method.constants,
             "active_blocks": lambda: method.active_blocks,
             "violation": lambda: method.violation,
+            "searches": lambda: method.searches,
             "partial": lambda: method.partial(h.count(0)),
         }
 

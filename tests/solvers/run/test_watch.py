@@ -210,7 +210,8 @@ def test_callbacks_see_the_solvers_of_a_budget_and_may_end_them(data, kind, stop
         plain = make(solver=kind(**options)).fit(*data)
     assert len(seen) > 1
     assert seen[-1].coefficients()[0].shape == observed.coef_.shape
-    np.testing.assert_array_equal(observed.coef_, plain.coef_)
+    # Bounds that were found on the way enter the factor of the last model: its rounding may differ.
+    np.testing.assert_allclose(observed.coef_, plain.coef_, rtol=1e-12)
     with pytest.warns(ConvergenceWarning, match="stopped"):
         ended = make(solver=Observed(kind(**options), lambda progress: True)).fit(*data)
     assert ended.result_.status == "stopped"
