@@ -252,13 +252,11 @@ def column_scores(X: Any, coef: Any) -> Array:
     if sp.issparse(X):
         blocks = [scores for _, scores in sparse_scores(X, coef)]
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    columns = used_columns(coef)
+    columns, weights = used_weights(coef)
     # Gathering columns pays up to about half of them; beyond that the plain product is faster
     # (10000 x 784: 5 ms for 200 columns against 10 ms).
-    if 2 * columns.size > X.shape[1]:
-        return np.asarray(X @ (coef.toarray() if sp.issparse(coef) else coef).T)
-    coef = coef[:, columns]
-    weights = (coef.toarray() if sp.issparse(coef) else coef).T
+    if columns.size == X.shape[1]:
+        return np.asarray(X @ weights)
     scores = np.empty((X.shape[0], weights.shape[1]), np.result_type(X.dtype, weights.dtype))
     # By blocks: the columns of all samples may be half of them.
     for rows in row_blocks(X.shape[0], columns.size, GATHERED):
@@ -269,13 +267,28 @@ def column_scores(X: Any, coef: Any) -> Array:
     return scores
 
 
+def used_weights(coef: Any) -> tuple[Ints, Array]:
+    """Return the columns in use and coefᵀ at them, of an array or a CSR matrix.
+
+    All columns where more than half are in use: a copy would be as large as all.
+    """
+    columns = used_columns(coef)
+    n_outputs, d = coef.shape
+    if 2 * columns.size > d:
+        columns = np.arange(d)
+    if not sp.issparse(coef):
+        return columns, (coef if columns.size == d else coef[:, columns]).T
+    # Columns of a small CSR matrix take scipy longer than the scores of a hundred samples.
+    rows = np.repeat(np.arange(n_outputs), np.diff(coef.indptr))
+    used = coef.data != 0
+    places = np.searchsorted(columns, coef.indices[used]) * n_outputs + rows[used]
+    weights = np.bincount(places, coef.data[used], columns.size * n_outputs)
+    return columns, weights.reshape(-1, n_outputs).astype(coef.dtype, copy=False)
+
+
 def sparse_scores(X: Any, coef: Any) -> Iterator[tuple[slice, Array]]:
     """Yield blocks of the rows of a CSR or CSC matrix with X coefᵀ, X being read where it is."""
-    columns = used_columns(coef)
-    if 2 * columns.size > X.shape[1]:  # a copy would be as large as all
-        columns = np.arange(X.shape[1])
-    used = coef if columns.size == X.shape[1] else coef[:, columns]
-    weights = (used.toarray() if sp.issparse(used) else used).T
+    columns, weights = used_weights(coef)
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     dtype = np.result_type(X.dtype, coef.dtype)
     design = make_design(X)

@@ -72,11 +72,7 @@ def zero_model(problem: Problem) -> ZeroModel:
     """Solve the problem in its intercepts and unpenalised features."""
     if isinstance(problem.loss, SmoothLoss):
         return smooth_zero_model(problem)
-    free = problem.penalty.free.astype(np.int32)
-    part = Restriction.to(problem, free)
-    small, members = part.part, None
-    if free.size == 0 and problem.margin_matrix is None:
-        small, members = _distinct(part.part)
+    part, small, members = _small(problem)
     small = replace(small, penalty=small.penalty.as_l1(), alpha=1.0, tilt=None)
     found = InteriorPoint().solve(small, None, Control(tol=_TOL))
     dual, active = found.dual, _active(small, found)
@@ -88,14 +84,22 @@ def zero_model(problem: Problem) -> ZeroModel:
 
 def smooth_zero_model(problem: Problem) -> ZeroModel:
     """The optimum of a smooth loss; its dual face is the single point of the derivatives."""
-    weights, intercept = smooth_free_coefficients(problem)
-    coef = np.zeros((problem.n_outputs, problem.d))
-    coef[:, problem.penalty.free] = weights
+    part, small, _ = _small(problem)
+    weights, intercept = smooth_free_coefficients(small)
+    coef = part.lift(weights)
     scores = problem.scores(coef, intercept)
     losses = problem.loss.value(scores, problem.y, problem.margins())
     dual = problem.dual_at(scores)
     value = float(np.sum(problem.mass * losses))
     return ZeroModel(coef, intercept, value, dual, dual > 0.0)
+
+
+def _small(problem: Problem) -> tuple[Restriction, Problem, Ints | None]:
+    """Restrict the problem to unpenalised features; where there are none, merge like samples."""
+    part = Restriction.to(problem, problem.penalty.free.astype(np.int32))
+    if problem.penalty.free.size > 0 or problem.margin_matrix is not None:
+        return part, part.part, None
+    return part, *_distinct(part.part)
 
 
 def _distinct(problem: Problem) -> tuple[Problem, Ints]:
