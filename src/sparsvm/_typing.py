@@ -21,5 +21,24 @@ LossName = Literal["hinge", "squared_hinge", "logistic", "ovr_squared_hinge", "r
 PenaltyName = Literal[
     "l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group", "l0", "capped_l1"
 ]
+SolverName = Literal[
+    "auto",
+    "interior_point",
+    "sdca",
+    "newton",
+    "block_newton",
+    "cone_program",
+    "dca",
+    "fbpd",
+    "fista",
+    "forward_backward",
+    "sparsa",
+    "fobos",
+    "bcd",
+    "cutting_plane",
+]
+RankingSolverName = Literal["auto", "prox_newton", "bcd", "fista", "sparsa", "forward_backward"]
+BudgetSolverName = Literal["auto", "budget_search", "fbpd_epigraph", "fbpd_linear"]
+HierarchicalSolverName = Literal["auto", "staged", "hsdm"]
 OnInterrupt = Literal["raise", "return"]
 ClassWeight = Literal["balanced"] | dict[Any, float] | None

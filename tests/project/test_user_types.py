@@ -4,17 +4,33 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import sparsvm
+from sparsvm import hierarchical, solvers
+from sparsvm._typing import (
+    BudgetSolverName,
+    HierarchicalSolverName,
+    LossName,
+    PenaltyName,
+    RankingSolverName,
+    SolverName,
+)
+from sparsvm.budget.registry import CONSTRAINED_SOLVERS
+from sparsvm.losses import LOSSES
+from sparsvm.penalties import PENALTIES
+from sparsvm.solvers.ranking import RANKING
 
 pytest.importorskip("mypy")
 
 CODE = """
 from sparsvm import (
-    ConstrainedSparseSVC, MaxMarginSVC, SparseSVC, SparseSVCCV, certify, svm_path
+    ConstrainedSparseSVC, MaxMarginSVC, SparseLabelRanker, SparseSVC, SparseSVCCV, certify, svm_path
 )
+from sparsvm.budget.search import BudgetSearch
+from sparsvm.solvers import FISTA, SDCA, Observed
 
 class Mine(SparseSVC):
     pass
@@ -29,6 +45,14 @@ SparseSVC(loss="hing")
 SparseSVC(penalty="l3")
 SparseSVCCV(rule="2se")
 certify(X, y, [[1.0]], loss="logit", penalty="l1", alpha=0.1)
+SparseSVC(solver=SDCA()), ConstrainedSparseSVC(solver=BudgetSearch())
+MaxMarginSVC(solver=Observed("hsdm", lambda progress: False)), SparseLabelRanker(solver=FISTA())
+SparseSVC(solver="saga")
+SparseSVCCV(solver=3)
+svm_path(X, y, solver="liblinear")
+ConstrainedSparseSVC(solver="sdca")
+MaxMarginSVC(solver="sdca")
+SparseLabelRanker(solver="sdca")
 """
 EXPECTED = [
     'Revealed type is "sparsvm.estimators.sparse_svc.SparseSVC"',
@@ -40,7 +64,26 @@ EXPECTED = [
     "Literal['l3']",
     "Literal['2se']",
     "Literal['logit']",
+    "Literal['saga']",
+    "Literal[3]",
+    "Literal['liblinear']",
+    *(["Literal['sdca']"] * 3),
 ]
+
+
+@pytest.mark.parametrize(
+    ("names", "table"),
+    [
+        (LossName, LOSSES),
+        (PenaltyName, PENALTIES),
+        (SolverName, ["auto", *solvers.SOLVERS]),
+        (RankingSolverName, ["auto", *RANKING.solvers]),
+        (BudgetSolverName, ["auto", *CONSTRAINED_SOLVERS]),
+        (HierarchicalSolverName, ["auto", *hierarchical.SOLVERS]),
+    ],
+)
+def test_the_names_that_a_type_checker_knows_are_those_that_there_are(names, table):
+    assert set(get_args(names)) == set(table)
 
 
 def test_a_type_checker_knows_what_fit_returns_and_which_names_there_are(tmp_path):

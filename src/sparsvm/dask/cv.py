@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparsvm._typing import ClassWeight, LossName, PenaltyName
+from sparsvm._typing import ClassWeight, LossName, PenaltyName, SolverName
 from sparsvm.dask.collections import partitions
 from sparsvm.dask.engine import Cluster
 from sparsvm.dask.lazy import LazyPredictions
@@ -12,6 +12,7 @@ from sparsvm.data.inputs import fit_context
 from sparsvm.losses import Loss
 from sparsvm.partitioned.cv import SparseSVCCV as OverPartitions
 from sparsvm.penalties import Penalty
+from sparsvm.solvers import Solver
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -61,7 +62,7 @@ solver, tol, max_iter, random_state, verbose
         rule: Literal["best", "1se"] = "best",
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Any = "auto",
+        solver: SolverName | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         random_state: Any = None,

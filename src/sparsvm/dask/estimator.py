@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparsvm._typing import ClassWeight, LossName, PenaltyName
+from sparsvm._typing import ClassWeight, LossName, PenaltyName, SolverName
 from sparsvm.dask.collections import partitions
 from sparsvm.dask.engine import Cluster
 from sparsvm.dask.lazy import LazyPredictions
@@ -12,6 +12,7 @@ from sparsvm.data.inputs import fit_context
 from sparsvm.losses import Loss
 from sparsvm.partitioned.estimator import SparseSVC as OverPartitions
 from sparsvm.penalties import Penalty
+from sparsvm.solvers import Solver
 
 
 class SparseSVC(LazyPredictions, OverPartitions):
@@ -53,7 +54,7 @@ time_limit, warm_start, random_state, verbose
         alpha: float | None = None,
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Any = "auto",
+        solver: SolverName | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         time_limit: float | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from sparsvm._typing import LossName, PenaltyName
+from sparsvm._typing import ClassWeight, LossName, PenaltyName, SolverName
 from sparsvm.dask.collections import partitions
 from sparsvm.dask.engine import Cluster
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
@@ -14,6 +14,7 @@ from sparsvm.estimators.svm_path import SVMPath
 from sparsvm.losses import Loss
 from sparsvm.partitioned.path import path_of
 from sparsvm.penalties import Penalty
+from sparsvm.solvers import Solver
 
 
 def svm_path(
@@ -27,10 +28,10 @@ def svm_path(
     eps: float = 1e-3,
     max_features: int | None = None,
     fit_intercept: bool = True,
-    class_weight: Any = None,
+    class_weight: ClassWeight = None,
     sample_weight: Any = None,
     sample_margin: Any = None,
-    solver: Any = "auto",
+    solver: SolverName | Solver = "auto",
     tol: float = 1e-3,
     max_iter: int | None = None,
     random_state: Any = None,

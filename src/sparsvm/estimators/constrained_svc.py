@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsvm._typing import ClassWeight, Floats, LossName, PenaltyName
+from sparsvm._typing import BudgetSolverName, ClassWeight, Floats, LossName, PenaltyName
 from sparsvm.budget.problem import FEASIBLE, ConstrainedProblem, ConstrainedSolution
-from sparsvm.budget.registry import as_constrained_solver
+from sparsvm.budget.registry import ConstrainedSolver, as_constrained_solver
 from sparsvm.budget.search import BudgetSearch
 from sparsvm.certificate.finalise import FLOAT32_TOL, as_type, centred, tolerance
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within, fit_context
@@ -29,7 +29,7 @@ from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import blas_threads, resolve
-from sparsvm.solvers.observed import listening, unobserved
+from sparsvm.solvers.observed import Observed, listening, unobserved
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -146,7 +146,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         loss: LossName | Loss = "hinge",
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Any = "auto",
+        solver: BudgetSolverName | ConstrainedSolver | Observed = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         warm_start: bool = False,

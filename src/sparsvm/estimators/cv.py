@@ -19,7 +19,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
-from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName
+from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName, SolverName
 from sparsvm.data.inputs import Within, fit_context
 from sparsvm.data.training_set import Samples, read_all, unchanged_on_error
 from sparsvm.estimators.cv_folds import (
@@ -42,7 +42,7 @@ from sparsvm.estimators.svm_path import SVMPath
 from sparsvm.losses import Loss, as_loss
 from sparsvm.path.grid import checked_grid
 from sparsvm.penalties import Penalty, as_penalty
-from sparsvm.solvers import thread_count
+from sparsvm.solvers import Solver, thread_count
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -193,7 +193,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         refit: bool | str = True,
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Any = "auto",
+        solver: SolverName | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         n_jobs: int | None = None,

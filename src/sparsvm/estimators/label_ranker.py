@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsvm._typing import Array, Floats, OnInterrupt, PenaltyName
+from sparsvm._typing import Array, Floats, OnInterrupt, PenaltyName, RankingSolverName
 from sparsvm.certificate.finalise import finalised, inner_tolerance, tolerance
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller, Within, fit_context, read_samples
 from sparsvm.data.label_sets import LabelSets, read_label_sets
@@ -29,7 +29,7 @@ from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import column_std, default_alpha
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Control, Solution, Start
-from sparsvm.solvers import blas_threads, solved_within, thread_count
+from sparsvm.solvers import Solver, blas_threads, solved_within, thread_count
 from sparsvm.solvers.ranking import RANKING, resolve_ranking
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class SparseLabelRanker(SparseLinearClassifier):
         normalise: bool = False,
         threshold: str | float = "regression",
         fit_intercept: bool = True,
-        solver: Any = "auto",
+        solver: RankingSolverName | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         time_limit: float | None = None,

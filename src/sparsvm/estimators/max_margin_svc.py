@@ -10,18 +10,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from sparsvm._typing import Bools, ClassWeight, Floats
+from sparsvm._typing import Bools, ClassWeight, Floats, HierarchicalSolverName
 from sparsvm.data.inputs import Within, fit_context
 from sparsvm.data.training_set import TrainingSet, read_training_set, unchanged_on_error
 from sparsvm.estimators.linear import SparseLinearClassifier
-from sparsvm.hierarchical import HierarchicalSolution, as_hierarchical_solver
+from sparsvm.hierarchical import HSDM, HierarchicalSolution, Staged, as_hierarchical_solver
 from sparsvm.hierarchical.bounds import difference_norms, sample_hinges
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L2
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
 from sparsvm.solvers import blas_threads
-from sparsvm.solvers.observed import listening, unobserved
+from sparsvm.solvers.observed import Observed, listening, unobserved
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -133,7 +133,7 @@ class MaxMarginSVC(SparseLinearClassifier):
         self,
         *,
         class_weight: ClassWeight = None,
-        solver: Any = "auto",
+        solver: HierarchicalSolverName | Staged | HSDM | Observed = "auto",
         tol: float = 1e-6,
     ) -> None:
         self.class_weight = class_weight

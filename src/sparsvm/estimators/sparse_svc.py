@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from scipy.special import log_softmax
 
-from sparsvm._typing import Array, Bools, ClassWeight, LossName, OnInterrupt, PenaltyName
+from sparsvm._typing import (
+    Array,
+    Bools,
+    ClassWeight,
+    LossName,
+    OnInterrupt,
+    PenaltyName,
+    SolverName,
+)
 from sparsvm.certificate.finalise import finalised, tolerance
 from sparsvm.certificate.least_norm import far_along, least_norm, without_minimum
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within, fit_context
@@ -30,7 +38,7 @@ from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.recession import Recession, recession
 from sparsvm.problem.solution import Solution, Start
-from sparsvm.solvers import Progress, as_solver, blas_threads, resolve, solved_within
+from sparsvm.solvers import Progress, Solver, as_solver, blas_threads, resolve, solved_within
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -199,7 +207,7 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
         alpha: float | None = None,
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Any = "auto",
+        solver: SolverName | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         time_limit: float | None = None,

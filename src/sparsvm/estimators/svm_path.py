@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sparsvm._typing import Array, Floats, LossName, PenaltyName
+from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName, SolverName
 from sparsvm.certificate.finalise import tolerance
 from sparsvm.data.training_set import TrainingSet
 from sparsvm.estimators.sparse_svc import SparseSVC
@@ -21,6 +21,7 @@ from sparsvm.path.svm_path import first_steps, follow, read_problem
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution
+from sparsvm.solvers import Solver
 
 # Alphas that far apart, relatively, are the same: one may have been printed and read again.
 _SAME = 1e-6
@@ -190,10 +191,10 @@ def svm_path(
     eps: float = 1e-3,
     max_features: int | None = None,
     fit_intercept: bool = True,
-    class_weight: Any = None,
+    class_weight: ClassWeight = None,
     sample_weight: Any = None,
     sample_margin: Any = None,
-    solver: Any = "auto",
+    solver: SolverName | Solver = "auto",
     tol: float = 1e-3,
     max_iter: int | None = None,
     n_jobs: int | None = None,

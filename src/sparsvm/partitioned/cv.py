@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName
+from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName, SolverName
 from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.cv import SparseSVCCV as CVOnOneMachine
@@ -31,7 +31,7 @@ from sparsvm.path.points import PathPoints
 from sparsvm.path.svm_path import NoPath
 from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.solution import Start
-from sparsvm.solvers import blas_threads, thread_count
+from sparsvm.solvers import Solver, blas_threads, thread_count
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -116,7 +116,7 @@ cv_results_, n_splits_
         rule: Literal["best", "1se"] = "best",
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Any = "auto",
+        solver: SolverName | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         n_jobs: int | None = None,

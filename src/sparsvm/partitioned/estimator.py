@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsvm._typing import ClassWeight, Floats, LossName, PenaltyName
+from sparsvm._typing import ClassWeight, Floats, LossName, PenaltyName, SolverName
 from sparsvm.certificate.finalise import tolerance
 from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
@@ -25,7 +25,7 @@ from sparsvm.partitioned.survey import Population
 from sparsvm.penalties import Penalty
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Start
-from sparsvm.solvers import blas_threads
+from sparsvm.solvers import Solver, blas_threads
 
 # What to do where the driver's memory does not hold the clusters that decide.
 FULL = "More samples decide than the driver may hold: raise tol or alpha."
@@ -89,7 +89,7 @@ class SparseSVC(OnOneMachine):
         alpha: float | None = None,
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
-        solver: Any = "auto",
+        solver: SolverName | Solver = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         time_limit: float | None = None,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Floats, SolverName
 from sparsvm.certificate.finalise import as_type, centred
 from sparsvm.partitioned.aggregation import Report, Task, divide
 from sparsvm.partitioned.engine import Engine
@@ -27,7 +27,7 @@ from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha
 from sparsvm.problem.build import problem_on
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start, relative
-from sparsvm.solvers import resolve
+from sparsvm.solvers import Solver, resolve
 
 # Settings. More samples by themselves save passes and cost time on the driver: with 4000 and 4000
 # four to six passes solved simulated data of 1e5 and 4e5 rows and MNIST to 1e-3. Later passes split
@@ -99,7 +99,7 @@ class HingeFits:
         parts: Sequence[Any],
         population: Population,
         first: Problem,
-        solver: Any = "auto",
+        solver: SolverName | Solver = "auto",
     ) -> None:
         self.engine, self.parts, self.population = engine, parts, population
         self.first, self.solver = first, solver

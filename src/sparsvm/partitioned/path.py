@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsvm._typing import LossName, PenaltyName
+from sparsvm._typing import ClassWeight, LossName, PenaltyName, SolverName
 from sparsvm.certificate.finalise import tolerance
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
 from sparsvm.estimators.svm_path import SVMPath, checked_limit
@@ -30,7 +30,7 @@ from sparsvm.path.svm_path import NoPath, require_known
 from sparsvm.path.zero_model import zero_model
 from sparsvm.penalties import Penalty
 from sparsvm.problem.solution import Start
-from sparsvm.solvers import blas_threads, thread_count
+from sparsvm.solvers import Solver, blas_threads, thread_count
 
 
 def svm_path(
@@ -44,10 +44,10 @@ def svm_path(
     eps: float = 1e-3,
     max_features: int | None = None,
     fit_intercept: bool = True,
-    class_weight: Any = None,
+    class_weight: ClassWeight = None,
     sample_weight: Any = None,
     sample_margin: Any = None,
-    solver: Any = "auto",
+    solver: SolverName | Solver = "auto",
     tol: float = 1e-3,
     max_iter: int | None = None,
     n_jobs: int | None = None,

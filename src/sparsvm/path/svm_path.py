@@ -33,6 +33,7 @@ from sparsvm.penalties import Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution
+from sparsvm.solvers import Solver
 
 
 def alpha_max(
@@ -176,7 +177,7 @@ def follow(
 
 def first_steps(
     problem: Problem,
-    solver: Any,
+    solver: str | Solver,
     control: Control,
     alphas: ArrayLike | None,
     n_alphas: int,
