@@ -81,8 +81,11 @@ def problem_of(X, y, classifier, lam):
     )
 
 
-def fit_all(X, y, lam, classifiers=CLASSIFIERS) -> dict[str, Solution]:
-    """Fit every classifier at one lambda, the convex ones first."""
+def fit_all(X, y, lam, classifiers=CLASSIFIERS, stopping="objective") -> dict[str, Solution]:
+    """Fit every classifier at one lambda, the convex ones first.
+
+    With ``stopping="change"`` DCA ends as in the paper, where the parameters change by 1e-3.
+    """
     found: dict[str, Solution] = {}
     wanted = {c.name for c in classifiers} | {c.start for c in classifiers}
     for classifier in CLASSIFIERS:
@@ -94,7 +97,7 @@ def fit_all(X, y, lam, classifiers=CLASSIFIERS) -> dict[str, Solution]:
             first = found[classifier.start]
             start = Start(first.coef, first.intercept, first.dual)
             problem = problem_of(X, y, classifier, lam)
-            found[classifier.name] = DCA().solve(problem, start, Control(tol=1e-3))
+            found[classifier.name] = DCA(stopping=stopping).solve(problem, start, Control(tol=1e-3))
     return {c.name: found[c.name] for c in classifiers}
 
 

@@ -119,10 +119,27 @@ def _lost(rows, size, loss):
     )
 
 
-def _with_deviation(errors):
+def complete(rows):
+    """The draws in which every loss was run, so that losses are compared on the same samples."""
+    done = {}
+    for row in rows:
+        done.setdefault((row["per_class"], row["draw"]), set()).add(row["loss"])
+    return [row for row in rows if set(LOSSES) <= done[row["per_class"], row["draw"]]]
+
+
+def _with_deviation(errors, shown="{:.2f}"):
+    mean = shown.format(100 * errors.mean())
     if errors.size < 2:
-        return f"{100 * errors.mean():.2f}"
-    return f"{100 * errors.mean():.2f} ± {100 * errors.std(ddof=1) / errors.size**0.5:.2f}"
+        return mean
+    return f"{mean} ± {100 * errors.std(ddof=1) / errors.size**0.5:.2f}"
+
+
+def _above_hinge(rows, size, errors):
+    """Points above the hinge, draw by draw, each loss at its best alpha."""
+    hinge = _best(rows, size, "hinge")
+    if hinge is None or hinge[1].size != errors.size:
+        return ""
+    return _with_deviation(errors - hinge[1], "{:+.2f}")
 
 
 def table(rows, published=None):
@@ -144,6 +161,7 @@ def table(rows, published=None):
                     loss,
                     errors.size,
                     _with_deviation(errors),
+                    "" if loss == "hinge" else _above_hinge(rows, size, errors),
                     *(() if published is None else ("" if paper is None else f"{paper:.2f}",)),
                     "{:.1f}, {:.1f}".format(*_lost(rows, size, loss)),
                     f"{100 * zeros:.1f}",
@@ -156,6 +174,7 @@ def table(rows, published=None):
         "loss",
         "draws",
         "best mean error in %",
+        "above the hinge, by draw",
         *(() if published is None else ("published",)),
         "points lost at alpha / 10, · 10",
         "zeros in %",
@@ -245,8 +264,10 @@ def experiment(item, title, sizes, draws, measure, protocol, claims, published=N
         title=title,
         cells=cells,
         measure=measure,
-        tell=lambda rows: f"{protocol(rows)}\n\n{table(rows, published)}",
-        draw=draw,
-        claims=claims,
+        tell=lambda rows: f"{protocol(complete(rows))}\n\n{table(complete(rows), published)}",
+        draw=lambda rows: draw(complete(rows)),
+        claims=tuple(
+            (claim, lambda rows, judge=judge: judge(complete(rows))) for claim, judge in claims
+        ),
         alternative="Test error and share of zero weights against alpha for four losses",
     )

@@ -36,11 +36,11 @@ def protocol(rows):
         "one class. Curves are means over the draws; *best* is the largest alpha within 0.1 points "
         "of the least mean error. The paper shows curves without numbers; *published* are the "
         "errors that the slides (002) print for the hinge. Its values of alpha are not given; ours "
-        "reach from the zero model of each loss down to where a point takes minutes.\n\nFew draws "
-        "say little about means: with 3 images per class the hinge errs on "
-        + ", ".join(f"{error:.1f}" for error in spread)
-        + " %, draw by draw. One-vs-all is the most accurate where it was run, and the "
-        "errors of square and logit still fall at the least alpha tried."
+        "reach from the zero model of each loss down to where a point takes minutes.\n\nDraws "
+        f"differ more than losses: with 3 images per class the hinge errs on {min(spread):.1f} to "
+        f"{max(spread):.1f} %. The losses are therefore compared on the same draws (*above the "
+        "hinge, by draw*: mean difference and its standard error). One-vs-all is the most accurate "
+        "at every size. Where the least alpha tried is the best, smaller ones may do better still."
     )
 
 

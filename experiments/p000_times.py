@@ -40,6 +40,14 @@ PENALISED = {
 BUDGETED = {"Algorithm 2": FBPDEpigraph, "linear constraints": FBPDLinear}
 ALGORITHMS = ("Algorithm 1", "Algorithm 2", *list(BUDGETED)[1:], *list(PENALISED)[1:])
 CLAIMED = ("Algorithm 1", "Algorithm 2", "linear constraints", "logit, forward-backward")
+LOGIT, SQUARE = "logit, forward-backward", "square, FISTA"
+ALIKE = 2.0
+LOGISTIC = (
+    "Logistic regression depends on the intercept: with the intercept as the paper has it "
+    "forward-backward was 0.33, 0.45 and 0.63 above its optimum at 3, 5 and 10 images per class, "
+    "and both algorithms led it; with that of centred features, which it takes here now, it is "
+    "level with Algorithm 2. "
+)
 ALPHA = 0.3
 SIZES = (3, 5, 10)
 
@@ -225,19 +233,22 @@ def _told(sizes, algorithms, rows):
         "largest distance to the solution at which one of them did so is "
         f"{max(row['distance'] for row in settled):.2g}. "
         if settled
-        else f"None of the {len(ends)} runs met the paper's rule within its seconds, so that its "
-        "times to that rule are not repeated; the order of the algorithms is read off the "
-        "seconds to a given accuracy instead. "
+        else f"None of the {len(ends)} runs met the paper's rule within its seconds, so that the "
+        "left half of the paper's figure, times to that rule against alpha, is not repeated; the "
+        "order of the algorithms is read off the seconds to a given accuracy at one alpha. "
     )
     slowest = max(row["solution_seconds"] for row in ends)
     return words + (
         f"Our default solvers took at most {slowest:.1f} s for any of these problems, to a gap "
         f"of {max(row['solution_gap'] for row in ends):.1g}."
-        "\n\nAlgorithm 2 leads as in the paper. Algorithm 1 does not: it solves the penalised "
-        "form, and comes no nearer to its optimum than the linear constraints to theirs. The "
-        "paper's times are to a small change between two iterates; here iterates that hardly move "
-        "are still far from the solution. Where square and one-vs-all have no row, they were not "
-        "run."
+        "\n\nAlgorithm 2 leads Algorithm 1 and the linear constraints as in the paper. Algorithm 1 "
+        "does not lead: it solves the penalised form, and comes no nearer to its optimum than the "
+        "linear constraints to theirs. "
+        + (LOGISTIC if LOGIT in algorithms else "")
+        + "The paper's times are to a small change between two iterates; here iterates that hardly "
+        "move are still far from the solution. FISTA on the square and the one-vs-all loss is "
+        "ahead of all others, as momentum on a smooth loss can be; where these have no row, they "
+        "were not run."
     )
 
 
@@ -269,6 +280,30 @@ def _faster(mine, others, rows):
     return ("confirmed" if all(won) else "refuted"), f"in {SECONDS:g} s, " + "; ".join(told)
 
 
+def _comparable(rows):
+    """Judge Algorithm 2 and the square loss: seconds to the same accuracy, or what is left."""
+    true, told = [], []
+    pair = ("Algorithm 2", SQUARE)
+    for size in distinct(rows, "per_class"):
+        if any(_end(rows, size, name) is None for name in pair):
+            continue
+        for near in sorted(NEAR):
+            found = [_until(rows, size, name, near) for name in pair]
+            if all(map(math.isfinite, found)):
+                what = f"s to {near:.0%}"
+                break
+        else:
+            found = [abs(_end(rows, size, name)["excess"]) for name in pair]
+            what = f"above the optimum after {SECONDS:g} s"
+        true.append(max(found) <= ALIKE * min(found))
+        told.append(f"{size} per class, {what}: {found[0]:.2g} and {found[1]:.2g}")
+    if not true:
+        return "not testable here", "the square loss was not run"
+    return ("confirmed" if all(true) else "refuted"), (
+        "; ".join(told) + f" ('comparable': a factor of {ALIKE:g})"
+    )
+
+
 SLIDES = ("Algorithm 1", "Algorithm 2", "linear constraints", "square, FISTA", "one-vs-all, FISTA")
 EXPERIMENTS = (
     Experiment(
@@ -281,8 +316,11 @@ EXPERIMENTS = (
         (
             *(
                 (
-                    f"{name} is faster than linear constraints and logistic regression",
-                    lambda rows, name=name: _faster(name, CLAIMED[2:], rows),
+                    f"{name} is faster than {what}",
+                    lambda rows, name=name, other=other: _faster(name, (other,), rows),
+                )
+                for other, what in zip(
+                    CLAIMED[2:], ("linear constraints", "logistic regression"), strict=True
                 )
                 for name in CLAIMED[:2]
             ),
@@ -290,6 +328,7 @@ EXPERIMENTS = (
                 "Algorithm 2 converges faster than Algorithm 1",
                 lambda rows: _faster("Algorithm 2", ("Algorithm 1",), rows),
             ),
+            ("Their times are comparable to those of the square hinge loss", _comparable),
         ),
         alternative="Distance to the solution, and objective above the optimum, against seconds",
         data="000_times",

@@ -35,6 +35,8 @@ WIDTHS = tuple(float(mu) for mu in np.round(np.arange(1, 11) / 10, 1))
 RLSVM2 = next(classifier for classifier in CLASSIFIERS if classifier.name == "RLSVM2")
 NAMES = tuple(c.name for c in CLASSIFIERS)
 NON_CONVEX = tuple(c.name for c in CLASSIFIERS if c.name != c.start)
+RAMPS = tuple(name for name in NON_CONVEX if name.startswith("RL"))
+FEW = 5  # iterations
 REPETITIONS = 20
 PROTOCOL = (
     "70 % of the samples train and 30 % test, lambda by five-fold cross-validation from 0.1 ... "
@@ -219,6 +221,29 @@ def _same_for_all_mu(rows):
     )
 
 
+def _few_on_two_sets(rows):
+    found = {
+        name: max(float(np.mean(values(rows, "steps", data=name, classifier=c))) for c in RAMPS)
+        for name in distinct(rows, "data")
+    }
+    two = [found[name] for name in ("ionosphere", "sonar") if name in found]
+    if len(two) < 2:
+        return "not testable here", "needs ionosphere and sonar"
+    shown = ", ".join(f"{name} {steps:.1f}" for name, steps in found.items())
+    return _verdict(max(two) <= FEW), (
+        f"largest mean of the four ramp machines: {shown} ('a few': {FEW})"
+    )
+
+
+def _start_is_the_end(rows):
+    found = {}
+    for name in distinct(rows, "data"):
+        steps = [r["steps"] for r in pick(rows, data=name) if r["classifier"] in RAMPS]
+        found[name] = float(np.mean([count <= 1 for count in steps]))
+    shown = ", ".join(f"{name} {share:.0%}" for name, share in found.items())
+    return _verdict(max(found.values()) > 0.0), f"ramp fits of a single iteration: {shown}"
+
+
 def _few_with_hinge(rows):
     found = {c: float(np.mean(values(rows, "steps", classifier=c))) for c in NON_CONVEX}
     true = max(found["ZeroNormSVM"], found["CapOneNormSVM"]) < min(
@@ -269,6 +294,18 @@ def _same_accuracy(rows):
         ]
         worst = max(worst, float(ends[0] - ends[1]))
     return _verdict(worst <= 0.02), f"at most {100 * worst:.1f} points lost"
+
+
+def _fewer_at_chosen(rows):
+    told, true = [], True
+    for name in distinct(rows, "data"):
+        ends = [
+            float(np.mean(values(rows, "support", data=name, classifier=c)))
+            for c in ("RLSVM2", "RLSVM2 at chosen mu")
+        ]
+        true &= ends[1] < ends[0]
+        told.append(f"{name} {ends[0]:.2f} and {ends[1]:.2f}")
+    return _verdict(true), "share at mu = 1 and at the chosen mu: " + ", ".join(told)
 
 
 def _mu_tell_figure(rows):
@@ -342,8 +379,17 @@ def _never_rises(rows):
 
 
 def _half(rows):
-    least = min(line[-1] for line in _objective_lines(rows).values())
-    return _verdict(least <= 0.6), f"down to {100 * least:.0f} % of the first value on average"
+    """Judged by the run that gained most; "up to" is not an average."""
+    means = {name: float(line[-1]) for name, line in _objective_lines(rows).items()}
+    ends = []
+    for row in pick(rows, classifier="RLSVM0"):
+        line = [float(value) for value in str(row["objectives"]).split()]
+        ends.append(line[-1] / line[0])
+    most, best = 100 * (1.0 - min(ends)), min(means, key=means.get)
+    return _verdict(most >= 50.0), (
+        f"by {most:.0f} % in one run; on average by {100 * (1.0 - means[best]):.0f} % on {best}, "
+        "the most of all sets"
+    )
 
 
 def _verdict(true):
@@ -386,7 +432,8 @@ def _larger_tell(rows):
         + markdown_table(("classifier", *distinct(rows, "data")), table)
         + "\n\nThe paper shows bars without numbers: few iterations for all. Here that holds for "
         "all but l0, whose weights move on the curved part of the penalty with 10000 features and "
-        "more, and a change of 1e-3 is met after 18 to 35 iterations only."
+        "more, so that it takes 18 to 35 iterations; on Arcene no fewer by the paper's own stop, a "
+        "change of 1e-3."
     )
 
 
@@ -420,7 +467,9 @@ OF_PARAMETERS = (
 )
 OF_ITERATIONS = (
     "A few runs take longer than the paper's 16, which is the largest of its own splits; the "
-    "means are of its size. Where the convex start is already critical, one iteration is "
+    "means are of its size. Runs end here where the objective no longer falls; the page of "
+    "[Theorem 3.1](004_theorem_31.md) counts iterations to the paper's own stop, a small change of "
+    "the parameters. Where the convex start is already critical, one iteration is "
     "needed to see it."
 )
 OF_SECONDS = (
@@ -437,14 +486,17 @@ EXPERIMENTS = (
                 OF_PARAMETERS),
     Experiment("004 Table 2", "ramp with l2: mu = 1 against mu by cross-validation", cells,
                measure, _mu_tell, None,
-               (("Choosing mu does not cost accuracy", _same_accuracy),), data="004_uci"),
+               (("Choosing mu does not cost accuracy", _same_accuracy),
+                ("It leaves fewer support vectors", _fewer_at_chosen)), data="004_uci"),
     Experiment("004 Fig. 11", "support vectors and accuracy against mu", cells, measure,
                _mu_tell_figure, _mu_draw,
                (("The number of support vectors falls with mu", _fewer_with_mu),
                 ("Accuracies are comparable for all mu", _same_for_all_mu)), data="004_uci"),
     _bar_figure(12, "DCA iterations", "steps", NON_CONVEX,
                 (("All DCA runs end within 16 iterations", _within_sixteen),
-                 ("Non-convex penalties with the hinge take especially few", _few_with_hinge)),
+                 ("Non-convex penalties with the hinge take especially few", _few_with_hinge),
+                 ("Ramp machines take a few on ionosphere and sonar", _few_on_two_sets),
+                 ("On some sets the start is already optimal", _start_is_the_end)),
                 OF_ITERATIONS),
     Experiment("004 Fig. 13", "objective of RLSVM0 by iteration", cells, measure, _objective_tell,
                _objective_draw,
@@ -453,8 +505,8 @@ EXPERIMENTS = (
     _bar_figure(14, "training seconds", "seconds", NON_CONVEX,
                 (("All take seconds but RLSVM0, which takes minutes", _seconds_but_for_l0),),
                 OF_SECONDS),
-    Experiment("004 Fig. 15", "iterations and seconds on larger sets", _larger_cells,
-               _larger_measure, _larger_tell, _larger_draw,
+    Experiment("004 Fig. 15", "iterations and seconds on Arcene and Dexter (for Gisette)",
+               _larger_cells, _larger_measure, _larger_tell, _larger_draw,
                (("Few iterations suffice on larger sets too", _few_steps),)),
 )  # fmt: skip
 

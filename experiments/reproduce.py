@@ -34,7 +34,7 @@ MODULES = sorted(
     if re.match(r"p\d{3}_|microarrays$|label_ranking$|few_genes$", path.stem)
 )
 # Figures that a paper repeats from another.
-REPEATED = (("002 losses", "errors and zeros of four losses, as in 000 Fig. 1", "000_figure_1"),)
+REPEATED = (("002 losses", "errors and zeros of four losses, as in 000 Fig. 1", "000 Fig. 1"),)
 START = "<!-- what follows is written by reproduce.py -->"
 
 
@@ -65,8 +65,9 @@ def readme() -> str:
     rows, claims = [], []
     for module, experiment in experiments():
         page = RESULTS / f"{experiment.stem}.md"
-        source = f"[{module}.py]({module}.py)"
-        rows.append((experiment.item, experiment.title, source, _link(experiment.stem)))
+        links = f"[{module}.py]({module}.py)", _link(experiment.stem)
+        rows.append((experiment.item, experiment.title, *links))
+        rows += [(item, title, *links) for item, title, at in REPEATED if at == experiment.item]
         if page.is_file():
             for line in page.read_text().splitlines():
                 judged = re.match(
@@ -74,7 +75,6 @@ def readme() -> str:
                 )
                 if judged:
                     claims.append((experiment.item, *judged.groups()))
-    rows += [(item, title, "", _link(stem)) for item, title, stem in REPEATED]
     rows.sort(key=lambda row: _order(row[0]))
     papers = "\n".join(f"- {number}: {title}." for number, title in PAPERS.items())
     return "\n\n".join(
@@ -121,7 +121,13 @@ def main() -> None:
             for experiment in chosen:
                 (output / experiment.table).unlink(missing_ok=True)
         for experiment in chosen:
-            experiment.run(output, quick=options.quick, so_far=options.so_far, draws=options.draws)
+            experiment.run(
+                output,
+                quick=options.quick,
+                so_far=options.so_far,
+                draws=options.draws,
+                minutes=options.minutes,
+            )
     if not options.quick:
         write_readme()
 
