@@ -12,6 +12,7 @@ import importlib.metadata
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,8 +48,13 @@ the papers' algorithms, ours in C++. abess is not here: it chooses the best subs
 which is another problem."""
 
 
-def run(datasets, share, seconds):
-    """Run benchopt and return the rows of its newest result."""
+def run(datasets, share, seconds, resume=False):
+    """Run benchopt and return the rows of its newest result.
+
+    benchopt keeps every run, and would show it again where packages have changed since.
+    """
+    if not resume:
+        shutil.rmtree(HERE / "__cache__", ignore_errors=True)
     command = [sys.executable, "-m", "benchopt", "run", str(HERE), "--no-plot", "--no-html"]
     command += ["-o", f"Sparse linear classification[share={share}]", "-n", "14", "-r", "1"]
     command += [part for name in datasets for part in ("-d", name)]
@@ -185,9 +191,10 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=SMALL, help="as for benchopt run -d")
     parser.add_argument("--share", type=float, default=0.1, choices=(0.1, 0.01))
     parser.add_argument("--seconds", type=float, default=5.0, help="limit of a run (processor)")
+    parser.add_argument("--resume", action="store_true", help="go on with a broken-off run")
     parser.add_argument("--page", type=Path, help="a folder for objectives.md and its figures")
     options = parser.parse_args()
-    results = run(options.datasets, options.share, options.seconds)
+    results = run(options.datasets, options.share, options.seconds, options.resume)
     print(f"\n{machine()}\n\n{table(results)}")
     if options.page:
         page(results, options.page, options)

@@ -13,11 +13,12 @@ of t a message and s seconds of the scheduler a task,
     reduction   m - p sums of 8 K d bytes in memory, spread over p, then log2(p) (8 K d / B + t)
     scheduling  2 m s
 
-A round of the hinge has the same broadcast and pass, but every partition sends its new clusters to
-the driver, one link: (singles rows of 12 q bytes + groups means of at most 12 min(d, q n / groups)
-bytes) / B. The simulation runs the rounds task by task: workers whose speeds differ, one partition
-after another, a scheduler that hands out one task at a time, and links that serve one message at
-a time.
+A round of the hinge by clusters has the same broadcast and pass, but every partition sends its new
+clusters to the driver, one link: (singles rows of 12 q bytes + groups means of at most
+12 min(d, q n / groups) bytes) / B. A Newton step of the augmented Lagrangian is a round of a smooth
+loss whose sums hold the second derivatives of the features in use, too. The simulation runs the
+rounds task by task: workers whose speeds differ, one partition after another, a scheduler that
+hands out one task at a time, and links that serve one message at a time.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from sparsvm.losses import Hinge, Logistic
 from sparsvm.partitioned.aggregation import Task, divide
 from sparsvm.partitioned.derivatives import Place, slopes
 from sparsvm.partitioned.hinge import GROUPS, SINGLES
+from sparsvm.partitioned.model import MOST_VARIABLES
+from sparsvm.partitioned.proximal_hinge import ProximalHinge
 from sparsvm.partitioned.survey import Population, survey
 from sparsvm.penalties import L1
 
@@ -63,7 +66,8 @@ def constants(d, K, n=40_000):
     """Return seconds a row and a non-zero of a pass, for the smooth losses and the hinge."""
     rng = np.random.default_rng(1)
     coef = np.zeros((K, d))
-    coef[:, rng.integers(0, d, 1000)] = rng.standard_normal((K, 1000))
+    used = np.unique(rng.integers(0, d, MOST_VARIABLES // K - 1)).astype(np.int32)
+    coef[:, used] = rng.standard_normal((K, used.size))
     found = {}
     for q in (10, 50):
         part = rows_of(n, d, q, K)
@@ -79,15 +83,23 @@ def constants(d, K, n=40_000):
         smooth = seconds_of(lambda part=part, at=at: slopes(part, 0, None, at))
         task = Task(population, Hinge().cost_matrix(K), coef, np.zeros(K), 10, 10, 10)
         hinge = seconds_of(lambda part=part, task=task: divide(part, 0, None, task))
-        found[q] = smooth / n, hinge / n
+        near = at._replace(loss=ProximalHinge(10.0), cost=Hinge().cost_matrix(K))
+        steps = seconds_of(lambda part=part, near=near: slopes(part, 0, None, near, used))
+        found[q] = smooth / n, hinge / n, steps / n
     out = {}
-    for which, name in enumerate(("smooth", "hinge")):
+    for which, name in enumerate(("smooth", "clusters", "augmented Lagrangian")):
         slope = (found[50][which] - found[10][which]) / 40
         out[name] = max(found[10][which] - 10 * slope, 0.0), slope
     return out
 
 
-def modelled(args, a, b, hinge):
+def summed(args, name):
+    """Return the bytes of a partition's sums."""
+    curved = 8.0 * MOST_VARIABLES**2 if name == "augmented Lagrangian" else 0.0
+    return 8.0 * args.outputs * args.features + curved
+
+
+def modelled(args, a, b, name):
     size = 8.0 * args.outputs * args.features
     hops = np.log2(args.workers)
     edge = size / args.link + args.latency
@@ -96,16 +108,17 @@ def modelled(args, a, b, hinge):
         "pass": args.rows / args.workers * (a + b * args.nonzeros),
         "scheduling": 2 * args.partitions * args.task,
     }
-    if hinge:
+    if name == "clusters":
         mean = 12.0 * min(args.features, args.nonzeros * args.rows / GROUPS)
         parts["reports"] = (SINGLES * 12.0 * args.nonzeros + GROUPS * mean) / args.link
     else:
+        size = summed(args, name)
         sums = (args.partitions / args.workers - 1) * size / args.memory
-        parts["reduction"] = sums + hops * edge
+        parts["reduction"] = sums + hops * (size / args.link + args.latency)
     return parts
 
 
-def simulated(args, a, b, hinge, seed=0):
+def simulated(args, a, b, name, seed=0):
     """Return the seconds of one round, event by event."""
     rng = np.random.default_rng(seed)
     speed = rng.lognormal(0.0, args.spread, args.workers)
@@ -129,15 +142,15 @@ def simulated(args, a, b, hinge, seed=0):
         free, worker = heapq.heappop(queue)
         scheduler = max(scheduler, 0.0) + 2 * args.task
         end = max(free, scheduler) + each * speed[worker] * rng.lognormal(0.0, args.spread)
-        if hinge:
+        if name == "clusters":
             driver = max(driver, end) + report / args.link + args.latency
         else:
-            end += size / args.memory
+            end += summed(args, name) / args.memory
         done[worker] = end
         heapq.heappush(queue, (end, worker))
-    if hinge:
+    if name == "clusters":
         return driver
-    level = list(done)
+    level, edge = list(done), summed(args, name) / args.link + args.latency
     while len(level) > 1:
         pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
         level = [max(p) + edge if len(p) == 2 else p[0] for p in pairs]
@@ -160,8 +173,8 @@ def main():
     args = parser.parse_args()
     found = constants(args.features, args.outputs)
     for name, (a, b) in found.items():
-        parts = modelled(args, a, b, name == "hinge")
-        runs = [simulated(args, a, b, name == "hinge", seed) for seed in range(5)]
+        parts = modelled(args, a, b, name)
+        runs = [simulated(args, a, b, name, seed) for seed in range(5)]
         print(f"{name}: {1e9 * a:.0f} ns a row + {1e9 * b:.2f} ns a non-zero")
         print("  modelled, seconds: " + ", ".join(f"{k} {v:.2f}" for k, v in parts.items()))
         print(f"  a round: {sum(parts.values()):.1f} s modelled, {np.mean(runs):.1f} s simulated")

@@ -38,6 +38,7 @@ myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 4
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections say them in words
 numpydoc_show_class_members = False
 
@@ -112,6 +113,15 @@ def outside_pages(app):
             readme.write(contents)
 
 
+THUMBNAIL = re.compile(r"(:alt:)\n(.*?thumbnail-title\">([^<]*)<)", re.DOTALL)
+
+
+def describe_thumbnails(app, page, source):
+    """Give the thumbnails of the gallery the titles of their examples as alternative texts."""
+    if page == "gallery/index":
+        source[0] = THUMBNAIL.sub(r"\1 \3\n\2", source[0])
+
+
 def skip_member(app, what, name, obj, skip, options):
     """Leave out what scikit-learn and the standard library document themselves."""
     origin = getattr(obj, "__module__", None) or ""
@@ -120,4 +130,5 @@ def skip_member(app, what, name, obj, skip, options):
 
 def setup(app):
     app.connect("builder-inited", outside_pages)
+    app.connect("source-read", describe_thumbnails)
     app.connect("autodoc-skip-member", skip_member)
