@@ -86,7 +86,7 @@ $(VENV)/.docs-installed: $(VENV)/.installed
 $(OLDEST)/.installed: $(SOURCES) tests/oldest.txt | check-tools
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/pip install -q $(BUILD_TOOLS)
-	$(OLDEST)/bin/pip install -q --no-build-isolation -c tests/oldest.txt ".[test]"
+	$(OLDEST)/bin/pip install -q --no-build-isolation -c tests/oldest.txt ".[test]" -Cbuild-dir=$(OLDEST)/cmake
 	@touch $@
 
 # The wheel of the last build, so that nothing is compiled again.

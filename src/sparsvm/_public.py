@@ -9,6 +9,7 @@ from sparsvm.estimators import (
 )
 from sparsvm.estimators.certify import ModelCertificate, certify
 from sparsvm.estimators.cv import SparseSVCCV
+from sparsvm.estimators.label_ranker_cv import SparseLabelRankerCV
 from sparsvm.estimators.selector import SparseSelector
 from sparsvm.estimators.stability import StabilitySelection
 from sparsvm.estimators.svm_path import SVMPath, svm_path
@@ -22,6 +23,7 @@ __all__ = [
     "ModelCertificate",
     "SVMPath",
     "SparseLabelRanker",
+    "SparseLabelRankerCV",
     "SparseSVC",
     "SparseSVCCV",
     "SparseSelector",

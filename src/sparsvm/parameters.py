@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,14 @@ def number(value: Any) -> float:
         return float(value)
     except OverflowError:
         return np.nan
+
+
+def quoted(names: Iterable[Any], most: int | None = None) -> str:
+    """Return names in quotes; of more than ``most`` the first ones, and how many there are."""
+    shown = [repr(name) for name in names]
+    if most is None or len(shown) <= most:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:most])}, … ({len(shown)} in all)"
 
 
 def only_counts(index: Any) -> bool:

@@ -494,14 +494,14 @@ def test_nearly_balanced_entries_take_one_step(monkeypatch, complete):
     if not complete:
         entries[np.arange(100), (y + 2) % 4] = 0.0
     entries /= entries.sum()
-    balanced = balancing._balance_pairs(y, 4, entries.copy(), None, True, True)
+    balanced = balancing._balance_pairs(y, entries.copy(), None, True, True)
     moved = balanced * (1.0 + 1e-9 * rng.standard_normal(balanced.shape))
     with monkeypatch.context() as patch:
         patch.delattr(balancing, "_minimise")
-        once = balancing._balance_pairs(y, 4, moved.copy(), None, True, True)
+        once = balancing._balance_pairs(y, moved.copy(), None, True, True)
         np.testing.assert_allclose(once, balanced, rtol=1e-7)
         with pytest.raises(NameError):
-            balancing._balance_pairs(y, 4, entries.copy(), None, True, True)
+            balancing._balance_pairs(y, entries.copy(), None, True, True)
     sums = np.array([once[y == k].sum() - once[:, k].sum() for k in range(4)])
     assert np.abs(sums).max() <= balancing.TOLERANCE
 

@@ -145,7 +145,7 @@ def test_export_gives_what_onnxruntime_predicts_alike(run, flowers, numbers):
     np.testing.assert_array_equal(labels, predicted)
 
 
-@pytest.mark.parametrize("file", ["iris.csv", "iris.tsv", "iris.npz"])
+@pytest.mark.parametrize("file", ["iris.csv", "iris.tsv", "iris.tab", "iris.npz"])
 def test_data_are_listed_and_exported(run, facts, file):
     names = {row["name"]: row["where"] for row in facts("data", "list")["data"]}
     assert names["iris"] == "with scikit-learn" and "leukemia" in names
@@ -162,6 +162,9 @@ def test_what_is_not_there_is_told_in_one_line(run, flowers, monkeypatch):
         (2, "did you mean 'kind'?", ("fit", flowers, "--target", "knd")),
         (2, "no such file", ("fit", "nowhere.csv", "--target", "y")),
         (2, "no such file", ("inspect", "nowhere.safetensors")),
+        (2, "written as CSV or TSV", ("data", "export", "iris", "iris.parquet")),
+        (2, "written as CSV or TSV", ("select", flowers, *FIT, "--output", "few.csv.gz")),
+        (2, "written as CSV or TSV", ("path", flowers, *FIT[:2], "--output", "path.svm")),
         (1, "cannot be loaded as a model", ("inspect", flowers)),
         (2, "there is no folder", ("fit", flowers, *FIT, "--output", "no/where")),
         (2, "is none of", ("fit", flowers, *FIT, "--penalty", "l3")),

@@ -9,6 +9,8 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from sparsvm import SparseSVC as OnOneMachine
 
@@ -20,6 +22,7 @@ from distributed import Client, LocalCluster  # noqa: E402
 from sparsvm import partitioned  # noqa: E402
 from sparsvm.dask import SparseSVC, SparseSVCCV, svm_path  # noqa: E402
 from sparsvm.partitioned import split_rows  # noqa: E402
+from sparsvm.penalties import L1  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +230,54 @@ def test_predictions_of_blocks_without_rows_are_empty(client, method, K):
     found = getattr(model, method)(arrays[0][kept]).compute()
     assert found.dtype == expected.dtype
     assert found == pytest.approx(expected)
+
+
+def test_the_pieces_of_a_partition_may_be_delayed_themselves(client):
+    import dask
+
+    X, y = _data(n=600)
+    whole = OnOneMachine(alpha=0.02, tol=1e-6).fit(X, y)
+    cuts = [slice(at, at + 200) for at in range(0, 600, 200)]
+    parts = [(dask.delayed(X[cut]), dask.delayed(y[cut])) for cut in cuts[:2]]
+    parts.append((client.submit(np.asarray, X[cuts[2]]), y[cuts[2]]))
+    model = SparseSVC(alpha=0.02, client=client).fit(parts)
+    assert model.objective_ <= whole.objective_ * (1 + 1e-3)
+    with pytest.raises(ValueError, match="A partition is a tuple"):
+        SparseSVC(client=client).fit([X])
+
+
+def test_only_logistic_models_have_probabilities_and_all_of_them_are_lazy(client):
+    X, y = _data(n=300)
+    lazy, labels = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    hinge = SparseSVC(alpha=0.02, client=client).fit(lazy, labels)
+    assert not hasattr(hinge, "predict_proba") and not hasattr(hinge, "predict_log_proba")
+    model = SparseSVC("logistic", alpha=0.02, client=client).fit(lazy, labels)
+    found = model.predict_log_proba(lazy)
+    assert isinstance(found, da.Array)
+    assert found.compute() == pytest.approx(model.to_local().predict_log_proba(X))
+
+
+def test_clones_have_the_same_client_and_unfitted_models_say_so(client):
+    for model in (
+        SparseSVC(alpha=0.3, client=client),
+        SparseSVCCV(n_alphas=3, client=client),
+        SparseSVC(tol=0.1),
+    ):
+        copy = clone(model)
+        assert copy.client is model.client and model.get_params() == copy.get_params()
+        with pytest.raises(NotFittedError):
+            copy.predict(da.zeros((4, 2)))
+
+
+def test_weights_are_given_by_the_names_of_the_columns_of_a_frame(client):
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = _data(n=400, d=6)
+    table = pd.DataFrame(X, columns=list("abcdef")).assign(label=y)
+    frame = dd.from_pandas(table, npartitions=3)
+    penalty = L1(weights={"f": 0.0, "a": 2.0})
+    model = SparseSVC(penalty=penalty, alpha=0.05, client=client)
+    model.fit(frame[list("abcdef")], frame["label"])
+    whole = OnOneMachine(penalty=penalty, alpha=0.05, tol=1e-6).fit(table[list("abcdef")], y)
+    assert "f" in model.selected_feature_names_
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-3)

@@ -205,7 +205,6 @@ class Round:
         }
         if isinstance(p, _core.RankingProblem):
             return common | {
-                "loss_rows": lambda: p.loss_rows(self.matrix(self.n, self.K)),
                 "slopes": lambda: p.slopes(self.matrix(self.n, self.K)),
                 "mean_loss": lambda: p.mean_loss(self.matrix(self.n, self.K)),
             }
@@ -406,6 +405,7 @@ class Round:
                 start_intercept=h.maybe(self.intercept()),
                 tol=h.number(1e-4),
                 max_iter=h.count(30) % 2**31,
+                max_work=h.number(1e9),
                 continuation=h.flag(),
                 callback=None,
             )
@@ -448,7 +448,7 @@ class Round:
                 V, self.matrix(n, K), self.vector(n)
             ),
             "prox_penalty": lambda: _core.prox_penalty(self.weights(), h.number(0.1), **penalty),
-            "operator_norm": lambda: _core.operator_norm(self.design, h.flag()),
+            "operator_norm": lambda: _core.operator_norm(self.design, h.flag(), h.flag()),
             "difference_norm": lambda: _core.difference_norm(self.hinge()),
         }
 
@@ -533,7 +533,7 @@ def together(rng, calls, writable):
                     array[...] = other.integers(-(2**31), 2**31 - 1, array.shape)
 
     # Long calls are for the thread that has the timer.
-    quick = {name: call for name, call in calls.items() if name != "run"}
+    quick = {name: call for name, call in calls.items() if name not in ("run", "solve")}
     threads = [threading.Thread(target=drive, args=(shuffled(rng, quick),)) for _ in range(2)]
     kept = [array.copy() for array in writable]
     spoiler = threading.Thread(target=spoil)

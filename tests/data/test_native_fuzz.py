@@ -81,23 +81,23 @@ def test_indices_that_another_thread_changes_during_fit_do_not_end_the_process()
     run("-c", textwrap.dedent(code), seconds=300)
 
 
-def smooth_problem():
+def smooth_problem(d=6, intercept=True):
     return _core.SmoothProblem(
-        design=_core.Design.dense(np.random.default_rng(0).standard_normal((40, 6))),
+        design=_core.Design.dense(np.random.default_rng(0).standard_normal((40, d))),
         loss="squared_hinge",
         y=(np.arange(40) % 3).astype(np.int32),
         mass=np.full(40, 1 / 40),
         cost=np.ones((3, 3)) - np.eye(3),
         margin_scale=None,
         alpha=1e-4,
-        intercept=True,
+        intercept=intercept,
         tilt=None,
         kind="l1",
         l1_ratio=1.0,
-        groups=np.zeros(6, np.int32),
-        n_groups=6,
+        groups=np.zeros(d, np.int32),
+        n_groups=d,
         per_class=False,
-        omega=np.ones(6),
+        omega=np.ones(d),
     )
 
 
@@ -123,6 +123,27 @@ METHODS = {"FirstOrder": FIRST_ORDER, "Bcd": BCD, "Fobos": FOBOS}
 def test_options_with_which_a_method_would_never_end_are_refused(name, option, value, sentence):
     with pytest.raises(ValueError, match=sentence):
         getattr(_core, name)(smooth_problem(), **{**METHODS[name], option: value})
+
+
+@needs_signals
+@pytest.mark.parametrize("name", METHODS)
+def test_many_iterations_of_a_problem_without_unknowns_are_interrupted(name):
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupted
+
+    method = getattr(_core, name)(smooth_problem(d=0, intercept=False), **METHODS[name])
+    method.start(np.zeros((0, 3)), np.zeros(3))
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Interrupted):
+            method.run(2**62, -1.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("name", METHODS)

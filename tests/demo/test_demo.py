@@ -22,6 +22,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
 def test_the_whole_run_prints_both_tables_and_writes_the_picture(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "STRENGTHS_C", (0.1, 1.0))
     path = tmp_path / "picture.png"

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.model_selection import GridSearchCV
 
-from sparsvm import SparseSVC
+from sparsvm import SparseLabelRanker, SparseSVC, SparseSVCCV
 from sparsvm.solvers import FISTA
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
@@ -92,3 +92,53 @@ def test_the_callbacks_of_scikit_learn_work_also_within_a_search(iris):
         warnings.simplefilter("ignore")
         search.fit(*iris)
     assert recorder.events.count("teardown") == recorder.events.count("setup") > 0
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_cross_validation_tells_of_every_path_and_every_fold(iris, n_jobs):
+    recorder = Recorder()
+    grid = {"penalty": ["l1", "l1/l2"]}
+    cv = SparseSVCCV(param_grid=grid, n_alphas=4, cv=3, n_jobs=n_jobs)
+    fitted = clone(cv).set_callbacks(recorder).fit(*iris)
+    ends = [event[1] for event in recorder.events if event[0] == "end"]
+    assert ends == ["path on all samples"] * 2 + ["fold"] * 6 + ["fit"]
+    begins = [event[1] for event in recorder.events if event[0] == "begin"]
+    assert begins == ["fit", *ends[:-1]]
+    assert recorder.events[0] == "setup" and recorder.events[-1] == "teardown"
+    assert recorder.scores == [fitted.score(*iris)]  # of the model at the end, the only one
+    np.testing.assert_array_equal(fitted.coef_, cv.fit(*iris).coef_)
+
+
+def test_a_progress_bar_knows_the_length_of_a_cross_validation(iris):
+    parts = []
+
+    class Length(Recorder):
+        def on_fit_task_begin(self, estimator, context):
+            parts.append(context.max_subtasks)
+
+    SparseSVCCV(n_alphas=4, cv=3).set_callbacks(Length()).fit(*iris)
+    assert parts == [1 + 3, 0, 0, 0, 0]
+    pytest.importorskip("rich")
+    SparseSVCCV(n_alphas=4, cv=3).set_callbacks(callback.ProgressBar()).fit(*iris)
+
+
+def test_a_failed_cross_validation_tears_its_callbacks_down(iris):
+    recorder = Recorder()
+    X, y = iris
+    with pytest.raises(ValueError):
+        SparseSVCCV(cv=3).set_callbacks(recorder).fit(np.full_like(X, np.nan), y)
+    assert recorder.events == ["setup", "teardown"]
+
+
+def test_a_label_ranker_tells_of_every_report_with_a_model_that_predicts_label_sets():
+    X, Y = make_multilabel_classification(60, n_features=10, random_state=0)
+    recorder = Recorder()
+    ranker = SparseLabelRanker(alpha=0.5, solver=FISTA(), tol=1e-2)
+    fitted = clone(ranker).set_callbacks(recorder).fit(X, Y)
+    reports = [event for event in recorder.events if event == ("end", "fista report")]
+    assert len(reports) == fitted.result_.history.iteration.size
+    assert recorder.scores[-1] == recorder.scores[-2] == fitted.score(X, Y)
+    with pytest.warns(UserWarning, match="stopped"):
+        stopped = clone(ranker).set_callbacks(Recorder(most=2)).fit(X, Y)
+    assert stopped.result_.status == "stopped"
+    np.testing.assert_array_equal(fitted.coef_, ranker.fit(X, Y).coef_)

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 import sparsvm
 from sparsvm import ConstrainedSparseSVC, SparseSVC, SparseSVCCV, certify
@@ -93,6 +95,76 @@ def test_logistic_regression_of_scikit_learn_is_certified():
     assert certify(X, y, model.coef_, model.intercept_, **kind, tol=1e-5).within_tol
     assert certify(pd.DataFrame(X), y, sp.csr_matrix(model.coef_), **kind).within_tol
     assert certify(X, y, model.coef_[0], model.intercept_, **kind).within_tol
+
+
+# Of iris: glmnet 4.1-6 (lambda = 0.02, standardize = FALSE, thresh = 1e-12) and lightning 0.6.2
+# (alpha = 0.02, C = 1 / 150, tol = 1e-10), as they printed their weights.
+OTHERS = {
+    "glmnet, ungrouped": (
+        {"loss": "logistic", "penalty": "l1"},
+        [[0, 0, -2.8542277, 0], [0, 0, 0, 0], [0, 0, 3.1491464, 1.3197254]],
+        [11.0457396, 3.264957, -14.3106966],
+    ),
+    "glmnet, grouped": (
+        {"loss": "logistic", "penalty": "l1/l2"},
+        [
+            [0, 0, -3.39353036, -0.37429886],
+            [0, 0, -0.099942721, -0.611637587],
+            [0, 0, 3.49347308, 0.98593644],
+        ],
+        [12.54849848, 3.825329346, -16.37382782],
+    ),
+    "lightning, squared hinge": (
+        {"loss": "squared_hinge", "penalty": "l1/l2", "fit_intercept": False},
+        [
+            [0.38790598, 0.71468096, -0.95404799, -0.63138612],
+            [0.28975055, 0.15161954, -0.13309411, -0.59032528],
+            [-0.67765653, -0.8663005, 1.0871421, 1.2217114],
+        ],
+        None,
+    ),
+    "lightning, logistic": (
+        {"loss": "logistic", "penalty": "l1/l2", "fit_intercept": False},
+        [
+            [0.64608111, 1.7991683, -2.31989788, -0.7777442],
+            [0.56560287, -0.11409126, 0.00984724, -0.94834297],
+            [-1.21168398, -1.68507704, 2.31005064, 1.72608717],
+        ],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_models_of_glmnet_and_lightning_are_certified(name):
+    problem, coef, intercept = OTHERS[name]
+    X, y = load_iris(return_X_y=True)
+    assert certify(X, y, coef, intercept, **problem, alpha=0.02).within_tol
+    assert not certify(X, y, coef, intercept, **problem, alpha=0.03).within_tol
+
+
+@pytest.mark.parametrize(
+    ("kind", "loss", "penalty"),
+    [
+        ({}, "ovr_squared_hinge", "l2"),
+        ({"penalty": "l1", "dual": False}, "ovr_squared_hinge", "l1"),
+        ({"multi_class": "crammer_singer"}, "hinge", "l2"),
+    ],
+)
+@pytest.mark.parametrize("K", [2, 3])
+def test_linear_svc_is_optimal_where_its_intercept_is_the_weight_of_a_column_of_ones(
+    kind, loss, penalty, K
+):
+    X, y = data(K, n=100)
+    X[:, 0] += 3.0  # so that intercepts matter
+    model = LinearSVC(C=0.3, tol=1e-8, max_iter=10**5, random_state=0, **kind).fit(X, y)
+    # Of two classes Crammer and Singer's penalty has two rows, whose difference is coef_.
+    rows = 2 if K == 2 and loss == "hinge" else 1
+    problem = {"loss": loss, "penalty": penalty, "alpha": 1 / (rows * 0.3 * len(y)), "tol": 1e-5}
+    with_ones = np.hstack([X, np.ones((len(y), 1))])
+    coef = np.hstack([model.coef_, model.intercept_[:, None]])
+    assert certify(with_ones, y, coef, fit_intercept=False, **problem).within_tol
+    assert not certify(X, y, model.coef_, model.intercept_, **problem).within_tol
 
 
 def test_weights_and_a_starting_point_far_away_do_not_matter_to_the_bound():

@@ -2,6 +2,7 @@
 
 import builtins
 import pickle
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -324,6 +325,19 @@ def test_cross_validation_where_no_feature_helps_warns_of_zero_weights():
     with pytest.warns(UserWarning, match="Every weight is zero"):
         model = quick().fit(X, y)
     assert not model.coef_.any()
+
+
+def test_a_default_grid_that_ends_before_the_scores_do_is_told():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="smaller ones may be better. Lower eps"):
+        model = SparseSVCCV("logistic", n_alphas=5, eps=0.5).fit(X, y)
+    assert model.best_index_ == 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Alphas of one's own end where one wants them to.
+        SparseSVCCV("logistic", alphas=model.alphas_).fit(X, y)
+        # Nothing would change any more where this grid ends, or it has a best alpha inside.
+        assert SparseSVCCV("logistic", n_alphas=30).fit(X, y).best_index_ < 29
 
 
 def test_points_that_missed_the_tolerance_are_told(data):

@@ -5,12 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from sparsvm import SparseSVC as OnOneMachine
-from sparsvm.losses import Hinge
+from sparsvm.losses import Hinge, Logistic
 from sparsvm.partitioned import SparseSVC, split_rows
+from sparsvm.partitioned.derivatives import SPARSE, Place, curvature
 from sparsvm.partitioned.engine import Threads
 from sparsvm.partitioned.multipliers import MultiplierFits
 from sparsvm.partitioned.proximal_hinge import ProximalHinge
 from sparsvm.partitioned.sums import Sums
+from sparsvm.partitioned.survey import Population, survey
 from sparsvm.penalties import L1
 
 
@@ -169,3 +171,19 @@ def test_a_fit_that_no_step_improves_any_more_ends(monkeypatch):
         model = SparseSVC(alpha=0.01, tol=1e-14).fit(split_rows(X, y, rows=50))
     assert model.n_iter_ < 300
     assert model.dual_gap_ < 1e-2
+
+
+@pytest.mark.parametrize("loss", [Logistic(), ProximalHinge(3.0)])
+@pytest.mark.parametrize("share", [0.3 * SPARSE, 3.0 * SPARSE])
+@pytest.mark.parametrize("count", [0, 7, 20])
+def test_sparse_and_dense_columns_have_the_same_second_derivatives(loss, share, count):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.standard_normal((200, 20)) * (rng.random((200, 20)) < share))
+    y = np.arange(200) % 3
+    population = Population.of([survey((X, y), 0, 10, 1e6, 0, 1)], None)
+    terms, cost = L1().resolve(20, 3, None), Hinge().cost_matrix(3)
+    place = Place(population, loss, cost, terms, rng.standard_normal((3, 20)), np.zeros(3))
+    features = np.arange(count, dtype=np.int32)
+    sparse = curvature((X, y), 0, None, place, features)
+    dense = curvature((X.toarray(), y), 0, None, place, features)
+    assert sparse == pytest.approx(dense, rel=1e-12, abs=1e-15)

@@ -21,7 +21,7 @@ from sparsvm.partitioned import (
 )
 from sparsvm.partitioned.aggregation import Task, divide
 from sparsvm.partitioned.survey import Population, survey
-from sparsvm.penalties import L1, GroupL2
+from sparsvm.penalties import L1, GroupL2, Penalty
 
 
 def _data(n=600, d=12, K=4, seed=0):
@@ -94,6 +94,19 @@ def test_smooth_losses_take_weights_costs_and_sparse_rows(monkeypatch):
     assert model.objective_ == pytest.approx(whole.objective_, rel=2e-5)
     logistic = SparseSVC("logistic", alpha=0.02).fit(split_rows(X, y, rows=77))
     assert logistic.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2", "l1/linf", "sparse_group"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("tall", [np.inf, 1e-9])
+def test_above_alpha_max_every_weight_is_zero(monkeypatch, penalty, loss, tall):
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
+    X, y = _data(n=100)
+    model = SparseSVC(loss, penalty, alpha=100.0, tol=1e-4).fit(split_rows(X, y, rows=30))
+    whole = OnOneMachine(loss, penalty, alpha=100.0, tol=1e-6).fit(X, y)
+    assert not model.coef_.any()
+    assert model.dual_gap_ <= 1e-4
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-4)
 
 
 def test_what_partitions_cannot_do_is_said():
@@ -235,9 +248,11 @@ def test_parquet_row_groups_are_partitions(tmp_path):
     parts = from_parquet(tmp_path / "data.parquet", "class")
     assert len(parts) == 4
     whole = OnOneMachine(alpha=0.02, tol=1e-6).fit(X, y)
-    assert SparseSVC(alpha=0.02, tol=1e-4).fit(parts).objective_ == pytest.approx(
-        whole.objective_, rel=1.1e-4
-    )
+    model = SparseSVC(alpha=0.02, tol=1e-4).fit(parts)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-4)
+    assert model.feature_names_in_.tolist() == [f"x{j}" for j in range(12)]
+    named = SparseSVC(penalty=L1(weights={"x11": 0.0}), alpha=0.1).fit(parts)
+    assert "x11" in named.selected_feature_names_
     with pytest.raises(ValueError, match="no column 'label'"):
         from_parquet(tmp_path / "data.parquet", "label")
 
@@ -332,3 +347,23 @@ def test_sixty_four_partitions_of_sorted_float32_rows_give_the_same_answer_and_b
     assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
     again = SparseSVC(**options, n_jobs=2).fit(parts)
     assert np.array_equal(model.coef_, again.coef_)
+
+
+def test_lists_of_rows_are_taken_and_penalties_of_the_user_go_with_the_hinge():
+    class Own(Penalty):
+        def value(self, W):
+            return float(np.abs(W).sum())
+
+        def prox(self, W, step):
+            return np.sign(W) * np.maximum(np.abs(W) - step, 0.0)
+
+        def dual_norm(self, G):
+            return float(np.abs(G).max())
+
+    X, y = _data(n=120, d=5, K=2)
+    whole = OnOneMachine(alpha=0.1, tol=1e-6).fit(X, y)
+    for penalty in (L1(), Own()):
+        model = SparseSVC(penalty=penalty, alpha=0.1).fit(X.tolist(), y.tolist())
+        assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-3)
+    with pytest.raises(ValueError, match="goes with the hinge"):
+        SparseSVC("squared_hinge", Own()).fit(X, y)

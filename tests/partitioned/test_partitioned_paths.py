@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_classification
 
 from sparsvm import SparseSVC as OnOneMachine
 from sparsvm import SparseSVCCV as CVOnOneMachine
@@ -99,6 +100,30 @@ def test_folds_have_their_share_of_every_class_and_do_not_depend_on_chance():
             members = fold[part : part + 60][y[part : part + 60] == label]
             counts = np.bincount(members, minlength=5)
             assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_where_all_rows_have_a_zero_model_folds_are_scored_with_zero_models(loss):
+    X, y = make_classification(
+        150, 12, n_informative=5, n_redundant=0, n_classes=4, class_sep=0.7, random_state=0
+    )
+    parts = split_rows(X, y, rows=40)
+    splits, _ = _splits(parts, 3)
+    options = {"penalty": "l1/l2", "n_alphas": 5, "eps": 0.1, "tol": 1e-5}
+    model = SparseSVCCV(loss, cv=3, **options).fit(parts)
+    assert model.path_.n_selected[0] == 0
+    assert not model.n_selected_[0].any()
+    whole = CVOnOneMachine(loss, cv=splits, **options | {"alphas": model.alphas_}).fit(X, y)
+    assert model.scores_ == pytest.approx(whole.scores_, abs=0.03)
+    assert model.selected_features_.size > 0
+
+
+def test_a_zero_model_keeps_unpenalised_features_in_the_folds():
+    X, y = _data(n=200, K=2)
+    free = L1(weights=[1.0, 0.0] + [1.0] * (X.shape[1] - 2))
+    model = SparseSVCCV(penalty=free, alphas=[2.0, 0.01], cv=2).fit(split_rows(X, y, rows=60))
+    assert model.path_.n_selected[0] == 1
+    assert np.all(model.n_selected_[0] == 1)
 
 
 def test_a_class_that_a_fold_lacks_is_never_predicted_there():

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_classification
 
 from reference import smooth
 from sparsvm import _core, svm_path
@@ -172,3 +173,45 @@ def test_gradients_by_panels_of_columns_are_those_of_sparse_columns(loss):
     dense, sparse = svm_path(X, y, **options), svm_path(sp.csr_array(X), y, **options)
     assert dense.nonzeros[-1] > 300
     np.testing.assert_allclose(dense.objectives, sparse.objectives, rtol=2e-8)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet", L1(weights=np.r_[0.0, np.ones(39)])])
+def test_one_vs_rest_with_penalties_on_single_weights_is_one_path_for_each_class(penalty):
+    # Nothing couples the classes then: the Newton systems are solved class by class.
+    X, y, _ = data(8, K=5, n=90, d=40)
+    path = svm_path(
+        X, y, loss="ovr_squared_hinge", penalty=penalty, n_alphas=12, eps=0.01, tol=1e-8
+    )
+    assert path.nonzeros[-1] > 60
+    total = np.zeros(12)
+    for k in range(5):
+        alone = svm_path(
+            X, y == k, loss="squared_hinge", penalty=penalty, alphas=path.alphas, tol=1e-8
+        )
+        total += alone.objectives
+    np.testing.assert_allclose(path.objectives, total, rtol=2e-8)
+
+
+def test_columns_that_are_there_twice_take_hardly_more_iterations():
+    """Weight exchanged between copies has no curvature: steps are not lost in rounding there."""
+    X, y = make_classification(
+        1000,
+        100,
+        n_informative=8,
+        n_redundant=0,
+        n_classes=5,
+        n_clusters_per_class=1,
+        random_state=0,
+    )
+
+    def iterations(X):
+        loss, penalty = "squared_hinge", GroupL2()
+        _, problem = read_problem(X, y, loss, penalty, True, None, None, None)
+        grid = alpha_max_bound(X, y, loss, penalty) * np.geomspace(1.0, 1e-3, 100)
+        steps, _ = first_steps(problem, "auto", Control(tol=1e-3), grid, 100, 0.5)
+        native = SmoothPath(steps)._native
+        found = [native.solve(alpha) for alpha in grid]
+        assert all(point["converged"] for point in found)
+        return sum(point["iterations"] for point in found)
+
+    assert iterations(np.hstack([X, X[:, :30]])) <= 1.5 * iterations(X)

@@ -65,6 +65,19 @@ def test_draws_and_minutes_limit_what_is_measured_and_a_longer_run_goes_on(tmp_p
     assert measured == [0, 2, 1, 3]
 
 
+def test_a_run_of_all_obeys_the_limit_of_minutes(tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(reproduce, "experiments", lambda: [("squares", _experiment(measured))])
+    argv = ["reproduce.py", "--quick", "--output", str(tmp_path), "--minutes"]
+    monkeypatch.setattr(sys, "argv", [*argv, "1"])
+    reproduce.main()
+    assert measured == [0, 1]
+    (tmp_path / "000_figure_9.csv").write_text("at,square,name\n0,0,n0\n")
+    monkeypatch.setattr(sys, "argv", [*argv, "-1"])
+    reproduce.main()
+    assert measured == [0, 1]
+
+
 def test_the_page_holds_the_table_and_what_became_of_the_claims(tmp_path):
     _experiment([]).run(tmp_path)
     page = (tmp_path / "000_figure_9.md").read_text()

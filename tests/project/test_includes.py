@@ -1,6 +1,9 @@
 """The C++ files include each other without cycles, and only from rooms below their own."""
 
 import re
+import shutil
+import subprocess
+import sysconfig
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -74,3 +77,14 @@ def test_the_core_is_written_in_one_dialect():
         for match in re.findall(other, (CORE / name).read_text(encoding="utf-8"))
     }
     assert found == set()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no compiler")
+@pytest.mark.parametrize("name", [f for f in FILES if f.endswith(".hpp")])
+def test_a_header_compiles_by_itself(name):
+    nanobind = pytest.importorskip("nanobind", reason="the headers need those of nanobind")
+    places = (CORE, sysconfig.get_path("include"), nanobind.include_dir())
+    folders = [f"-I{place}" for place in places]
+    command = ["c++", "-std=c++20", "-fsyntax-only", *folders, "-x", "c++", "-"]
+    subprocess.run(command, input=f'#include "{name}"\n', text=True, check=True)

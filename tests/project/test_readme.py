@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -87,3 +88,13 @@ def test_files_and_commands_exist():
 
 def test_the_picture_is_small_enough_for_a_readme():
     assert (ROOT / "docs/images/demo.png").stat().st_size < 300_000
+
+
+def test_the_package_index_gets_links_to_files_that_exist():
+    script = runpy.run_path(str(ROOT / "packaging/absolute_links.py"))
+    links = re.findall(r"\]\(([^)]+)\)", script["absolute"](TEXT))
+    begins = re.compile(re.escape(script["REPOSITORY"]) + "/(raw|blob)/main/([^#]+)")
+    ours = [found[2] for found in map(begins.match, links) if found]
+    assert len(ours) > 10
+    assert all((ROOT / path).exists() for path in ours)
+    assert all("://" in link for link in links)

@@ -14,7 +14,7 @@ from reference import proximal_gradient, smooth
 from sparsvm import SparseSVC, _core
 from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
-from sparsvm.penalties import L0, L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
+from sparsvm.penalties import L0, L1, L2, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import BlockNewton
 from sparsvm.solvers.run.native import undivided_arguments
@@ -184,6 +184,23 @@ def test_the_iteration_limit_is_kept_and_told():
     assert solution.n_iter == 2
 
 
+@pytest.mark.parametrize(
+    "penalty", [L1(), GroupLinf(groups=np.arange(120) // 3), L2()], ids=["l1", "l1/linf", "l2"]
+)
+def test_the_work_allowed_ends_a_run_soon_after_and_is_no_iteration_limit(penalty):
+    # With l2 Newton steps in the span of the samples are counted.
+    X, y = hinge_cases.gaussian(0, 60, 120, 6)
+    problem, control = build(X, y, penalty, 1e-5), Control(tol=1e-8)
+    whole = BlockNewton().solve(problem, None, control)
+    cut = [BlockNewton(max_work=work).solve(problem, None, control) for work in (1.0, 1e8)]
+    assert [one.status for one in cut] == ["stalled", "stalled"]
+    assert cut[0].n_iter < cut[1].n_iter < whole.n_iter
+    assert BlockNewton(max_work=1e15).solve(problem, None, control).n_iter == whole.n_iter
+    for bad in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="max_work must lie strictly between 0 and inf"):
+            BlockNewton(max_work=bad).solve(problem, None, control)
+
+
 def test_the_history_ends_with_what_is_returned():
     problem = build(*sparse_data(5), GroupL2(), 0.01)
     solution = solve(problem, 1e-5)
@@ -253,6 +270,7 @@ def native(problem, **changes):
         ({"weights": np.full((4, 3), np.nan), "warm": True}, "weights.0. is nan"),
         ({"start_intercept": np.zeros(2)}, "start_intercept has length 2"),
         ({"alpha": 0.0}, "alpha = 0"),
+        ({"max_work": np.nan}, "max_work = nan not negative"),
         ({"loss": "hinge"}, "must be one of squared_hinge"),
         ({"kind": "l3"}, "penalty kind must be one of"),
     ],

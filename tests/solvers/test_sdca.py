@@ -422,3 +422,16 @@ def test_the_size_of_the_margins_only_scales_the_model(solver, margin, n_classes
     ]
     assert all(model.dual_gap_ <= 1e-3 for model in models)
     assert models[1].objective_ == pytest.approx(margin * models[0].objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("family", [problems.plain, problems.tilted, problems.sparse_rows])
+def test_the_history_is_of_the_best_points_and_its_last_is_returned(family):
+    # Inexact proximal steps need not descend.
+    for seed in range(4):
+        problem = problems.make(seed, family)
+        if not problem.penalty.is_norm:
+            continue
+        found = SDCA().solve(problem, None, Control(tol=1e-4))
+        objective = found.history.objective
+        assert (np.diff(objective) <= 0.0).all()
+        assert found.objective <= objective[-1] + 1e-9 * abs(objective[-1]) + found.floor

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 
 from sparsvm import SparseSVC
@@ -13,13 +14,18 @@ from sparsvm.losses import LOSSES
 from sparsvm.penalties import L1, GroupL2, GroupLinf, SparseGroup, as_penalty
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
-from sparsvm.solvers import BlockNewton, InteriorPoint
+from sparsvm.solvers import BlockNewton, InteriorPoint, choose
+from sparsvm.solvers.smooth_interior_point import systems
 from sparsvm.solvers.smooth_interior_point.run import InteriorPointRun
 from sparsvm.solvers.smooth_interior_point.systems import (
     PenaltyCurvature,
     by_features,
     by_samples,
+    factorised,
+    features_work,
+    samples_work,
 )
+from sparsvm.solvers.smooth_interior_point.working_set import ENTRY_WORK, STEP_WORK
 
 SMOOTH = ("squared_hinge", "logistic", "ovr_squared_hinge")
 PENALTIES = ("l1", "l2", "elasticnet", "l1/l2", "l1/linf", "sparse_group")
@@ -144,7 +150,7 @@ def test_both_sides_solve_the_same_equations(loss, penalty, n_classes):
     for part in run.parts:
         part.prepare()
     penalty_part = PenaltyCurvature(run.square, [cones.curvature() for cones in run.cones])
-    matrix = run._hessian() + written_out(run)
+    matrix = scipy.linalg.block_diag(*run._hessian()) + written_out(run)
     right = np.random.default_rng(0).standard_normal(matrix.shape[0])
     if n_classes > 2 and loss != "ovr_squared_hinge":
         right.reshape(n_classes, -1)[:, -1] -= right.reshape(n_classes, -1)[:, -1].mean()
@@ -156,6 +162,48 @@ def test_both_sides_solve_the_same_equations(loss, penalty, n_classes):
         found = penalty_part.lower(solve(penalty_part.lift(right)))
         scale = np.abs(matrix @ found).max() + 1.0
         assert np.abs(matrix @ found - right).max() <= 1e-6 * scale
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        "l1",
+        "l1/linf",
+        GroupL2(groups=np.arange(9) // 4),
+        GroupL2(groups=np.arange(9) // 4, per_class=True),
+        SparseGroup(groups=np.arange(9) // 4, weights=np.arange(9) % 3),
+    ],
+    ids=str,
+)
+def test_one_vs_rest_classes_are_factored_apart_and_step_as_one_system(penalty, monkeypatch):
+    X, y = gaussian(2, 30, 9, 4)
+    run = InteriorPointRun(build(X, y, "ovr_squared_hinge", penalty, 0.05))
+    run.samples_are_accurate = False  # from the side of the features
+    sizes = []
+
+    def recorded(matrix):
+        sizes.append(matrix.shape[0])
+        return factorised(matrix)
+
+    monkeypatch.setattr(systems, "factorised", recorded)
+    for _ in range(4):
+        assert run.step()
+    assert max(sizes) <= 2 * run.width < run.V.size
+    for part in run.parts:
+        part.prepare()
+    penalty_part = PenaltyCurvature(run.square, [cones.curvature() for cones in run.cones])
+    hessian = run._hessian()
+    assert hessian.shape == (4, run.width, run.width)
+    right = penalty_part.lift(np.random.default_rng(0).standard_normal(run.V.size))
+    apart = by_features(hessian, penalty_part)(right)
+    joint = by_features(scipy.linalg.block_diag(*hessian)[None], penalty_part)(right)
+    np.testing.assert_allclose(
+        penalty_part.lower(apart), penalty_part.lower(joint), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_an_empty_system_has_an_empty_solution():
+    assert factorised(np.zeros((0, 0)))(np.zeros(0)).shape == (0,)
 
 
 def written_out(run):
@@ -191,6 +239,30 @@ def test_wide_data_of_few_samples_go_on_by_the_interior_point():
     ).fit(X, y)
     assert model.result_.solver == "block_newton → interior_point"
     assert model.dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "penalty"), [(138, 184, "l2"), (121, 247, "l1"), (50, 235, GroupLinf())]
+)
+def test_auto_tries_block_newton_for_the_work_that_this_solver_would_do(n, d, penalty):
+    # Where samples are separated, Newton steps from kink to kink took many times that.
+    problem = build(*gaussian(0, n, d, 9), "squared_hinge", penalty, 1e-3)
+    first, second, *_ = choose(problem, Control(tol=1e-4)).stages
+    assert second.solver == InteriorPoint()
+    run, steps = InteriorPointRun(problem), 0
+    while run.complementarity > 1e-4 * problem.objective(*run.point()):
+        assert run.step()
+        steps += 1
+    p = problem.n_outputs * (d + 1)
+    step = min(features_work(n, p), samples_work(n, 9, p, d if penalty == GroupLinf() else 0, 0))
+    besides = STEP_WORK + ENTRY_WORK * n * p
+    assert steps * step < first.solver.max_work < 3.0 * steps * (step + besides)
+
+
+def test_auto_gives_block_newton_no_limit_where_this_solver_cannot_follow():
+    problem = build(*gaussian(0, 40, 600, 9), "squared_hinge", "l2", 1e-3)
+    assert InteriorPoint().unsupported(problem) is not None
+    assert choose(problem, Control()).stages[0].solver.max_work is None
 
 
 @pytest.mark.parametrize("seed", range(3))

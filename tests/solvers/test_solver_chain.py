@@ -8,7 +8,7 @@ import pytest
 import hinge_cases
 from problems import make
 from sparsvm.penalties import L1
-from sparsvm.problem.solution import Control, History, Solution
+from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers import Chain, Solver, Stage, as_solver, choose, registry
 from sparsvm.solvers.registry import Registry, Rule
 
@@ -129,6 +129,7 @@ def test_a_limit_of_a_stage_hands_over_unless_the_caller_has_one():
 def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
     for d, name, limit in (
         (5, "interior_point", None),
+        (60, "sdca", 90),
         (300, "sdca", registry.FEW_SWEEPS),
         (1500, "sdca", None),
     ):
@@ -136,6 +137,26 @@ def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
         problem = hinge_cases.build(X, y, hinge_cases.PENALTIES["l1"](d))
         first = choose(problem, Control()).stages[0]
         assert first.solver.name == name and first.limit == limit
+
+
+def test_auto_sweeps_first_where_a_few_sweeps_cost_less_than_factorisations():
+    for n, d, sweeps in ((400, 300, True), (150, 4, False), (40, 3000, False)):
+        X, y = hinge_cases.gaussian(0, n, d, 4)
+        for kind in ("l1", "l1/l2-rows-joint"):
+            problem = hinge_cases.build(X, y, hinge_cases.PENALTIES[kind](d))
+            chain = choose(problem, Control())
+            assert (chain.stages[0].solver.name == "sdca") == sweeps
+            warm = Start(np.zeros((4, d)), np.zeros(4), np.zeros((n, 4)))
+            assert chain.stages_from(warm)[0].solver.name == "interior_point"
+
+
+def test_a_stage_for_cold_starts_is_passed_over_from_a_warm_one():
+    first, second = Scripted(1e-2), Scripted(1e-5)
+    chain = Chain((Stage(first, 1e-3, cold=True), Stage(second)))
+    assert chain.stages_from(None) == chain.stages
+    assert chain.stages_from(Start(np.zeros((1, 2)), np.zeros(1), None)) == chain.stages
+    warm = Start(np.zeros((1, 2)), np.zeros(1), np.zeros((3, 2)))
+    assert chain.stages_from(warm) == chain.stages[1:]
 
 
 @pytest.mark.parametrize("kind", ["l1", "l1/l2-rows-joint"])

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -181,5 +182,37 @@ Output::Matrix computed(int64_t n, int64_t m, bool fortran, Compute compute) {
   }
   return out.matrix(n, m, fortran);
 }
+
+// The guard of native objects that Python drives step by step, which work for one thread at a time: calls
+// release the GIL, so two threads could otherwise be inside the same object, and so could a
+// callback that calls the object that called it.
+class Exclusive {
+ public:
+  explicit Exclusive(const char* name) : name_(name) {}
+
+  class Turn {
+   public:
+    explicit Turn(std::atomic_flag& busy) : busy_(busy) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() { busy_.clear(); }
+
+   private:
+    std::atomic_flag& busy_;
+  };
+
+  // Hold the result during the call; throws where another call is under way.
+  [[nodiscard]] Turn take() {
+    if (busy_.test_and_set()) {
+      throw std::runtime_error(std::string("This ") + name_ +
+                               " is at work in another call; give every thread one of its own.");
+    }
+    return Turn(busy_);
+  }
+
+ private:
+  const char* name_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
 
 }  // namespace sparsvm

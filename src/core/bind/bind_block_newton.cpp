@@ -4,12 +4,12 @@
 #include <nanobind/stl/optional.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "bind/arrays.hpp"
-#include "bind/module.hpp"
 #include "bind/problems.hpp"
 #include "solvers/block_newton/block_newton.hpp"
 
@@ -21,7 +21,7 @@ using InPlace = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool warm,
                           std::optional<Vector> start_intercept, double tol, int max_iter,
-                          bool continuation, nb::object callback) {
+                          double max_work, bool continuation, nb::object callback) {
   const SmoothProblem& problem = bound.problem();
   const int64_t outputs = problem.outputs();
   if (problem.loss.kind == LossKind::hinge) {
@@ -35,10 +35,10 @@ nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool
                outputs);
     check_values("start_intercept", *start_intercept, kFinite);
   }
-  if (!(tol > 0.0) || max_iter < 0) {
+  if (!(tol > 0.0) || max_iter < 0 || !(max_work >= 0.0)) {
     throw std::invalid_argument("block_newton: tol = " + std::to_string(tol) +
-                                " must be positive and max_iter = " + std::to_string(max_iter) +
-                                " not negative.");
+                                " must be positive, max_iter = " + std::to_string(max_iter) +
+                                " and max_work = " + std::to_string(max_work) + " not negative.");
   }
   Monitor monitor(callback);
   load_blas();
@@ -46,16 +46,17 @@ nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool
   BlockNewtonReport report;
   {
     nb::gil_scoped_release released;
-    report = block_newton(
-        problem, {weights.data(), b.data()},
-        {tol, max_iter, continuation, warm, start_intercept ? start_intercept->data() : nullptr},
-        monitor);
+    report = block_newton(problem, {weights.data(), b.data()},
+                          {tol, max_iter, max_work, continuation, warm,
+                           start_intercept ? start_intercept->data() : nullptr},
+                          monitor);
   }
   nb::dict out;
   out["intercept"] = b.vector();
   out["iterations"] = report.iterations;
   out["stalled"] = report.stalled;
   out["products"] = report.products;
+  out["work"] = report.work;
   out["history"] = monitor.history();
   return out;
 }
@@ -130,7 +131,9 @@ class BoundSmoothPath {
 void bind_block_newton(nb::module_& m) {
   m.def("block_newton", &run_block_newton, nb::arg("problem"), nb::kw_only(),
         nb::arg("weights").noconvert(), nb::arg("warm"), nb::arg("start_intercept").none(),
-        nb::arg("tol"), nb::arg("max_iter"), nb::arg("continuation"), nb::arg("callback").none(),
+        nb::arg("tol"), nb::arg("max_iter"),
+        nb::arg("max_work") = std::numeric_limits<double>::infinity(), nb::arg("continuation"),
+        nb::arg("callback").none(),
         "Solve a smooth loss with a sparse penalty; see solvers/block_newton.py for the meaning of "
         "the arguments. The solution is left in `weights`, which hold the start if `warm`.");
   nb::class_<BoundSmoothPath>(

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bind/arrays.hpp"
-#include "bind/module.hpp"
 #include "bind/problems.hpp"
 #include "penalty/penalty.hpp"
 #include "support/mmap_vector.hpp"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "bind/arrays.hpp"
-#include "bind/module.hpp"
 #include "design/design.hpp"
 #include "design/products.hpp"
 #include "linalg/blas.hpp"
@@ -74,13 +73,10 @@ template <typename T, typename Order>
 using Values = nb::ndarray<const T, nb::ndim<2>, Order, nb::device::cpu>;
 
 template <typename T, bool ColumnMajor, typename Order>
-std::unique_ptr<Design> make_dense(const Values<T, Order>& X, const std::optional<Samples>& rows,
-                                   const std::optional<Vector>& center) {
+std::unique_ptr<Design> make_dense(const Values<T, Order>& X, const std::optional<Samples>& rows) {
   const auto n = static_cast<int64_t>(X.shape(0)), d = static_cast<int64_t>(X.shape(1));
   check_countable(d, "features");
-  if (center) check_size("center has", length(*center), "the design's number of features is", d);
-  return dense_design(X.data(), ColumnMajor, n, d, take_rows(rows, n),
-                      center ? copied(*center) : std::vector<double>());
+  return dense_design(X.data(), ColumnMajor, n, d, take_rows(rows, n));
 }
 
 // True if each major's indices strictly increase; throws where they would be read out of bounds.
@@ -156,11 +152,10 @@ const char* layout_name(const Design& X) {
 
 void bind_factories(nb::class_<Design>& design) {
   const char* doc =
-      "View a 2-D array in C or Fortran order, float32 or float64, through a row index, less a "
-      "centre of d values.";
+      "View a 2-D array in C or Fortran order, float32 or float64, through a row index.";
   const auto dense = [&](auto factory) {
     design.def_static("dense", factory, nb::arg("X").noconvert(), nb::arg("rows") = nb::none(),
-                      nb::arg("center") = nb::none(), nb::keep_alive<0, 1>(), doc);
+                      nb::keep_alive<0, 1>(), doc);
   };
   dense(&make_dense<double, false, nb::c_contig>);
   dense(&make_dense<float, false, nb::c_contig>);

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "bind/arrays.hpp"
-#include "bind/module.hpp"
 #include "bind/problems.hpp"
 #include "solvers/interior_point/interior_point.hpp"
 #include "solvers/multiplier_newton/multiplier_newton.hpp"

@@ -14,7 +14,6 @@
 #include <string>
 
 #include "bind/arrays.hpp"
-#include "bind/module.hpp"
 #include "bind/problems.hpp"
 #include "linalg/blas.hpp"
 #include "solvers/papers/bcd.hpp"
@@ -73,7 +72,8 @@ class SmoothRun {
     const int64_t d = problem_.d(), outputs = problem_.outputs();
     Output W(d * outputs), b(outputs);
     std::copy(method_.weights().begin(), method_.weights().end(), W.data());
-    std::copy(method_.intercept().begin(), method_.intercept().end(), b.data());
+    const std::vector<double> intercept = method_.intercept();
+    std::copy(intercept.begin(), intercept.end(), b.data());
     return nb::make_tuple(W.matrix(d, outputs, false), b.vector());
   }
 
@@ -338,11 +338,13 @@ class FbpdRun {
   Fbpd method_;
 };
 
-double norm_of_design(const Design& design, bool intercept) {
+double norm_of_design(const Design& design, bool intercept, bool centred) {
+  if (intercept && centred)
+    throw std::invalid_argument("Centred features have no ones beside them.");
   load_blas();
   Monitor monitor{nb::none()};
   const nb::gil_scoped_release released;
-  return operator_norm(design, intercept, [&] { monitor.poll(); });
+  return operator_norm(design, intercept, [&] { monitor.poll(); }, centred);
 }
 
 double norm_of_differences(const BoundHingeProblem& problem) {
@@ -431,7 +433,9 @@ void bind_papers(nb::module_& m) {
       .def_prop_ro("change", &HsdmRun::change)
       .def_prop_ro("ball_active", &HsdmRun::ball_active);
   m.def("operator_norm", &norm_of_design, nb::arg("design"), nb::arg("intercept"),
-        "An upper estimate of the spectral norm of X, with a column of ones if intercept.");
+        nb::arg("centred") = false,
+        "An upper estimate of the spectral norm of X, with a column of ones if intercept, or less "
+        "the means of its columns if centred.");
   m.def("difference_norm", &norm_of_differences, nb::arg("problem"),
         "An upper estimate of the spectral norm of the map from W and b to score differences.");
   nb::class_<FbpdRun>(m, "Fbpd",

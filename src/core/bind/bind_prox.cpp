@@ -12,9 +12,8 @@
 #include <utility>
 
 #include "bind/arrays.hpp"
-#include "bind/module.hpp"
 #include "bind/problems.hpp"
-#include "penalty/penalty_prox.hpp"
+#include "penalty/penalty.hpp"
 #include "prox/prox.hpp"
 #include "prox/rows.hpp"
 

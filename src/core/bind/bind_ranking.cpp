@@ -9,28 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "bind/module.hpp"
+#include "bind/arrays.hpp"
 #include "bind/problems.hpp"
 
 namespace sparsvm {
 
 namespace {
-
-// Loss, derivative and diagonal curvature of every sample at the scores S (n, labels).
-nb::tuple loss_rows(const BoundRankingProblem& bound, const Matrix& S) {
-  const RankingProblem& problem = bound.problem();
-  const int64_t n = problem.n(), L = problem.outputs();
-  check_shape("S", S, n, L);
-  Output value(n), slopes(n * L), curvatures(n * L);
-  {
-    nb::gil_scoped_release released;
-    for (int64_t i = 0; i < n; ++i) {
-      value.data()[i] = problem.loss.curvatures(i, S.data() + i * L, slopes.data() + i * L,
-                                                curvatures.data() + i * L);
-    }
-  }
-  return nb::make_tuple(value.vector(), slopes.matrix(n, L, false), curvatures.matrix(n, L, false));
-}
 
 // The mean loss and its derivative in the scores, R (n, labels).
 nb::tuple slopes(const BoundRankingProblem& bound, const Matrix& S) {
@@ -141,8 +125,6 @@ void bind_ranking(nb::module_& m) {
            nb::arg("mass"), nb::arg("alpha"), nb::arg("intercept"), nb::arg("kind"),
            nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"),
            nb::arg("omega"), nb::keep_alive<1, 2>())
-      .def("loss_rows", &loss_rows, nb::arg("S"),
-           "Loss (n,), derivative and diagonal curvature (n, labels) at the scores S.")
       .def("slopes", &slopes, nb::arg("S"),
            "The mean loss and its derivative in the scores (n, labels).")
       .def("mean_loss", &mean_loss, nb::arg("S"), "The mean loss at the scores (n, labels).")

@@ -1,7 +1,18 @@
 // The native module: one bind_*.cpp per group of kernels, each adding its functions here.
-#include "bind/module.hpp"
-
 #include <nanobind/nanobind.h>
+
+namespace sparsvm {
+
+void bind_certificate(nanobind::module_& m);
+void bind_design(nanobind::module_& m);
+void bind_hinge(nanobind::module_& m);
+void bind_block_newton(nanobind::module_& m);
+void bind_papers(nanobind::module_& m);
+void bind_problems(nanobind::module_& m);
+void bind_prox(nanobind::module_& m);
+void bind_ranking(nanobind::module_& m);
+
+}  // namespace sparsvm
 
 NB_MODULE(_core, m) {
   m.doc() = "C++ kernels of sparsvm.";

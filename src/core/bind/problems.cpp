@@ -9,7 +9,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "bind/module.hpp"
+#include "bind/arrays.hpp"
 
 namespace sparsvm {
 

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "bind/arrays.hpp"
-#include "penalty/penalty_prox.hpp"
-#include "problem/hinge_problem.hpp"
+#include "penalty/penalty.hpp"
+#include "problem/problem.hpp"
 #include "problem/ranking_problem.hpp"
-#include "problem/smooth_problem.hpp"
 
 namespace sparsvm {
 

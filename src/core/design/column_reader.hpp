@@ -27,9 +27,7 @@ class ColumnSource {
     for (const int32_t j : features) {
       if (!places_[static_cast<std::size_t>(j)].rows) missing.push_back(j);
     }
-    // As many columns at a time as fill a few megabytes.
-    const std::size_t batch =
-        static_cast<std::size_t>(std::max<int64_t>(1, (int64_t{1} << 19) / design_.n()));
+    const auto batch = static_cast<std::size_t>(std::max<int64_t>(1, kBatch / design_.n()));
     for (std::size_t from = 0; from < missing.size(); from += batch) {
       load(missing.data() + from, std::min(batch, missing.size() - from));
     }
@@ -53,6 +51,9 @@ class ColumnSource {
   }
 
  private:
+  // Entries of the columns read at a time: 4 MB, which later allocations find again.
+  static constexpr int64_t kBatch = int64_t{1} << 19;
+
   void load(const int32_t* features, std::size_t count) {
     const int64_t n = design_.n();
     Workspace block(n * static_cast<int64_t>(count));

@@ -9,8 +9,8 @@ namespace sparsvm {
 namespace {
 
 // Weights or sums held at a time: with 96 kB they stay in the second-level cache, and rows are read
-// in pieces long enough for the memory to stream.
-constexpr int64_t kPieceEntries = 12288;
+// in pieces long enough for the memory to stream: with many outputs of at least so many columns.
+constexpr int64_t kPieceEntries = 12288, kLeastPiece = 512;
 // Columns whose sums of squares are held at a time, for the same reasons.
 constexpr int64_t kSquaresWidth = 8192;
 
@@ -19,47 +19,44 @@ SPARSVM_INLINE void load_values(Simd& v, const float* from) { load_widened(v, fr
 
 // What add_rows does, from column j on: of fewer than four, so that one copy for all P and R will do.
 template <typename T>
-SPARSVM_APART void add_last_columns(const T* const* x, int R, const double* c,
-                                    const double* const* y, int64_t k, int P, int64_t j,
-                                    int64_t columns, double* sums, int64_t stride) {
+SPARSVM_APART void add_last_columns(const T* const* x, int R, const double* const* y, int64_t k,
+                                    int P, int64_t j, int64_t columns, double* sums,
+                                    int64_t stride) {
   for (; j < columns; ++j)
     for (int r = 0; r < R; ++r) {
-      const double v = static_cast<double>(x[r][j]) - (c ? c[j] : 0.0);
+      const double v = static_cast<double>(x[r][j]);
       for (int p = 0; p < P; ++p) sums[p * stride + j] += v * y[r][k + p];
     }
 }
 
 // sums[p·stride + j] += Σ_r x[r][j] y[r][k + p] for P outputs, column by column.
-template <int P, int R, bool Centred, typename T>
-SPARSVM_INLINE void add_rows(const T* const* x, const double* c, const double* const* y, int64_t k,
-                             int64_t columns, double* sums, int64_t stride) {
+template <int P, int R, typename T>
+SPARSVM_INLINE void add_rows(const T* const* x, const double* const* y, int64_t k, int64_t columns,
+                             double* sums, int64_t stride) {
   double factor[R][P];
   for (int r = 0; r < R; ++r)
     for (int p = 0; p < P; ++p) factor[r][p] = y[r][k + p];
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
-    Simd sum[P], v, centre = {};
+    Simd sum[P], v;
     for (int p = 0; p < P; ++p) load(sum[p], sums + p * stride + j);
-    if constexpr (Centred) load(centre, c + j);
     for (int r = 0; r < R; ++r) {
       load_values(v, x[r] + j);
-      if constexpr (Centred) v = v - centre;
       for (int p = 0; p < P; ++p) sum[p] += v * factor[r][p];
     }
     for (int p = 0; p < P; ++p) store(sums + p * stride + j, sum[p]);
   }
-  if (j < columns) add_last_columns(x, R, c, y, k, P, j, columns, sums, stride);
+  if (j < columns) add_last_columns(x, R, y, k, P, j, columns, sums, stride);
 }
 
 // All outputs, up to three at a time: with their factors they fit the registers.
-template <int R, bool Centred, typename T>
-SPARSVM_INLINE void add_outputs(const T* const* x, const double* c, const double* const* y,
-                                int64_t K, int64_t columns, double* sums, int64_t stride) {
+template <int R, typename T>
+SPARSVM_INLINE void add_outputs(const T* const* x, const double* const* y, int64_t K,
+                                int64_t columns, double* sums, int64_t stride) {
   int64_t k = 0;
-  for (; k + 3 <= K; k += 3)
-    add_rows<3, R, Centred>(x, c, y, k, columns, sums + k * stride, stride);
-  if (K - k == 2) add_rows<2, R, Centred>(x, c, y, k, columns, sums + k * stride, stride);
-  if (K - k == 1) add_rows<1, R, Centred>(x, c, y, k, columns, sums + k * stride, stride);
+  for (; k + 3 <= K; k += 3) add_rows<3, R>(x, y, k, columns, sums + k * stride, stride);
+  if (K - k == 2) add_rows<2, R>(x, y, k, columns, sums + k * stride, stride);
+  if (K - k == 1) add_rows<1, R>(x, y, k, columns, sums + k * stride, stride);
 }
 
 // The samples whose rows of Y are not all zero: the others are not read.
@@ -74,19 +71,19 @@ SPARSVM_INLINE std::vector<int64_t> with_share(const double* Y, int64_t n, int64
   return out;
 }
 
-template <bool Centred, typename T>
+template <typename T>
 SPARSVM_INLINE void transpose_product(const DenseRows<T>& X, int64_t first, int64_t last,
-                                      const double* Y, int64_t K, bool add, double* G) {
+                                      const double* Y, int64_t K, double* G) {
+  if (last <= first || K == 0) return;
   // Six rows at a time, so that the sums are read and written seldom, in pieces long enough for the
   // memory to stream, short enough for the sums to stay in cache.
   constexpr int R = 6;
-  const int64_t wide = std::min(last - first, std::max<int64_t>(512, kPieceEntries / K));
+  const int64_t wide = std::min(last - first, std::max(kLeastPiece, kPieceEntries / K));
   const std::vector<int64_t> samples = with_share(Y, X.rows.n, K);
   const int64_t n = std::ssize(samples);
   std::vector<double> sums(static_cast<std::size_t>(wide * K));
   for (int64_t from = first; from < last; from += wide) {
     const int64_t columns = std::min(wide, last - from);
-    const double* c = Centred ? X.center + from : nullptr;
     const T* x[R];
     const double* y[R];
     const auto take = [&](int64_t i, int r) SPARSVM_INLINE_LAMBDA {
@@ -98,80 +95,64 @@ SPARSVM_INLINE void transpose_product(const DenseRows<T>& X, int64_t first, int6
     int64_t i = 0;
     for (; i + R <= n; i += R) {
       for (int r = 0; r < R; ++r) take(i + r, r);
-      add_outputs<R, Centred>(x, c, y, K, columns, sums.data(), wide);
+      add_outputs<R>(x, y, K, columns, sums.data(), wide);
     }
     for (; i < n; ++i) {
       take(i, 0);
-      add_outputs<1, Centred>(x, c, y, K, columns, sums.data(), wide);
+      add_outputs<1>(x, y, K, columns, sums.data(), wide);
     }
     double* out = G + (from - first) * K;
     for (int64_t k = 0; k < K; ++k)
-      for (int64_t j = 0; j < columns; ++j) {
-        const double sum = sums[static_cast<std::size_t>(k * wide + j)];
-        out[j * K + k] = add ? out[j * K + k] + sum : sum;
-      }
+      for (int64_t j = 0; j < columns; ++j)
+        out[j * K + k] = sums[static_cast<std::size_t>(k * wide + j)];
   }
-}
-
-template <typename T>
-SPARSVM_INLINE void product(const DenseRows<T>& X, int64_t first, int64_t last, const double* Y,
-                            int64_t K, bool add, double* G) {
-  if (last <= first || K == 0) return;
-  if (X.center)
-    transpose_product<true>(X, first, last, Y, K, add, G);
-  else
-    transpose_product<false>(X, first, last, Y, K, add, G);
 }
 
 // What dot_rows does, from column j on.
 template <typename T>
-SPARSVM_APART void dot_last_columns(const T* const* x, int R, const double* c, const double* w,
-                                    int64_t stride, int P, int64_t j, int64_t columns,
-                                    double* sums) {
+SPARSVM_APART void dot_last_columns(const T* const* x, int R, const double* w, int64_t stride,
+                                    int P, int64_t j, int64_t columns, double* sums) {
   for (; j < columns; ++j)
     for (int r = 0; r < R; ++r) {
-      const double v = static_cast<double>(x[r][j]) - (c ? c[j] : 0.0);
+      const double v = static_cast<double>(x[r][j]);
       for (int p = 0; p < P; ++p) sums[r * P + p] += v * w[p * stride + j];
     }
 }
 
 // sums[r·P + p] = Σ_j x[r][j] w[p·stride + j].
-template <int P, int R, bool Centred, typename T>
-SPARSVM_INLINE void dot_rows(const T* const* x, const double* c, const double* w, int64_t stride,
-                             int64_t columns, double* sums) {
+template <int P, int R, typename T>
+SPARSVM_INLINE void dot_rows(const T* const* x, const double* w, int64_t stride, int64_t columns,
+                             double* sums) {
   Simd sum[R][P] = {};
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
-    Simd weight[P], v, centre = {};
+    Simd weight[P], v;
     for (int p = 0; p < P; ++p) load(weight[p], w + p * stride + j);
-    if constexpr (Centred) load(centre, c + j);
     for (int r = 0; r < R; ++r) {
       load_values(v, x[r] + j);
-      if constexpr (Centred) v = v - centre;
       for (int p = 0; p < P; ++p) sum[r][p] += v * weight[p];
     }
   }
   for (int r = 0; r < R; ++r)
     for (int p = 0; p < P; ++p) sums[r * P + p] = sum_of(sum[r][p]);
-  if (j < columns) dot_last_columns(x, R, c, w, stride, P, j, columns, sums);
+  if (j < columns) dot_last_columns(x, R, w, stride, P, j, columns, sums);
 }
 
 // s[r·K + p] += Σ_j x[r][j] w[p·stride + j] for the first `count` rows.
-template <int P, int R, bool Centred, typename T>
-SPARSVM_INLINE void add_dots(const T* const* x, const double* c, const double* w, int64_t stride,
-                             int64_t columns, int64_t count, int64_t K, double* s) {
+template <int P, int R, typename T>
+SPARSVM_INLINE void add_dots(const T* const* x, const double* w, int64_t stride, int64_t columns,
+                             int64_t count, int64_t K, double* s) {
   double sums[R * P];
-  dot_rows<P, R, Centred>(x, c, w, stride, columns, sums);
+  dot_rows<P, R>(x, w, stride, columns, sums);
   for (int64_t r = 0; r < count; ++r)
     for (int p = 0; p < P; ++p) s[r * K + p] += sums[r * P + p];
 }
 
 // S += X[:, from:from + columns] w, the weights output by output; R rows at a time, of which the last
 // may repeat.
-template <int R, bool Centred, typename T>
+template <int R, typename T>
 SPARSVM_INLINE void add_piece(const DenseRows<T>& X, int64_t from, int64_t columns, const double* w,
                               int64_t K, double* S) {
-  const double* c = Centred ? X.center + from : nullptr;
   for (int64_t i = 0, n = X.rows.n; i < n; i += R) {
     const T* x[R];
     for (int r = 0; r < R; ++r) x[r] = X.values + X.rows(std::min(i + r, n - 1)) * X.stride + from;
@@ -180,20 +161,20 @@ SPARSVM_INLINE void add_piece(const DenseRows<T>& X, int64_t from, int64_t colum
     int64_t k = 0;
     if constexpr (R == 4) {  // three outputs with their sums fit the registers
       for (; k + 3 <= K; k += 3)
-        add_dots<3, R, Centred>(x, c, w + k * columns, columns, columns, count, K, s + k);
-      if (K - k == 2)
-        add_dots<2, R, Centred>(x, c, w + k * columns, columns, columns, count, K, s + k);
+        add_dots<3, R>(x, w + k * columns, columns, columns, count, K, s + k);
+      if (K - k == 2) add_dots<2, R>(x, w + k * columns, columns, columns, count, K, s + k);
     }
-    if (K - k == 1)
-      add_dots<1, R, Centred>(x, c, w + k * columns, columns, columns, count, K, s + k);
+    if (K - k == 1) add_dots<1, R>(x, w + k * columns, columns, columns, count, K, s + k);
   }
 }
 
-template <bool Centred, typename T>
-SPARSVM_INLINE void add_row_product(const DenseRows<T>& X, int64_t first, int64_t last,
-                                    const double* W, int64_t K, double* S) {
+template <typename T>
+SPARSVM_INLINE void scores_of(const DenseRows<T>& X, int64_t first, int64_t last, const double* W,
+                              int64_t K, double* S) {
+  std::fill(S, S + X.rows.n * K, 0.0);
+  if (last <= first || K == 0) return;
   // Weights that stay in cache, of rows in pieces long enough for the memory to stream.
-  const int64_t wide = std::min(last - first, std::max<int64_t>(512, kPieceEntries / K));
+  const int64_t wide = std::min(last - first, std::max(kLeastPiece, kPieceEntries / K));
   std::vector<double> turned(static_cast<std::size_t>(wide * K));
   for (int64_t from = first; from < last; from += wide) {
     const int64_t columns = std::min(wide, last - from);
@@ -203,67 +184,53 @@ SPARSVM_INLINE void add_row_product(const DenseRows<T>& X, int64_t first, int64_
         turned[static_cast<std::size_t>(k * columns + j)] = w[j * K + k];
     // One output by eight rows, so that its sums do not wait for each other.
     if (K == 1) {
-      add_piece<8, Centred>(X, from, columns, turned.data(), K, S);
+      add_piece<8>(X, from, columns, turned.data(), K, S);
     } else {
-      add_piece<4, Centred>(X, from, columns, turned.data(), K, S);
+      add_piece<4>(X, from, columns, turned.data(), K, S);
     }
   }
 }
 
 template <typename T>
-SPARSVM_INLINE void scores_of(const DenseRows<T>& X, int64_t first, int64_t last, const double* W,
-                              int64_t K, bool add, double* S) {
-  if (!add) std::fill(S, S + X.rows.n * K, 0.0);
-  if (last <= first || K == 0) return;
-  if (X.center)
-    add_row_product<true>(X, first, last, W, K, S);
-  else
-    add_row_product<false>(X, first, last, W, K, S);
-}
-
-template <typename T>
-SPARSVM_APART void add_last_squares(const T* const* x, int R, const double* c, int64_t j,
-                                    int64_t columns, double* sums) {
+SPARSVM_APART void add_last_squares(const T* const* x, int R, int64_t j, int64_t columns,
+                                    double* sums) {
   for (; j < columns; ++j)
     for (int r = 0; r < R; ++r) {
-      const double v = static_cast<double>(x[r][j]) - (c ? c[j] : 0.0);
+      const double v = static_cast<double>(x[r][j]);
       sums[j] += v * v;
     }
 }
 
-template <bool Centred, int R, typename T>
-SPARSVM_INLINE void add_squares(const T* const* x, const double* c, int64_t columns, double* sums) {
+template <int R, typename T>
+SPARSVM_INLINE void add_squares(const T* const* x, int64_t columns, double* sums) {
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
-    Simd sum, v, centre = {};
+    Simd sum, v;
     load(sum, sums + j);
-    if constexpr (Centred) load(centre, c + j);
     for (int r = 0; r < R; ++r) {
       load_values(v, x[r] + j);
-      if constexpr (Centred) v = v - centre;
       sum += v * v;
     }
     store(sums + j, sum);
   }
-  if (j < columns) add_last_squares(x, R, c, j, columns, sums);
+  if (j < columns) add_last_squares(x, R, j, columns, sums);
 }
 
-template <bool Centred, typename T>
+template <typename T>
 SPARSVM_INLINE void squares(const DenseRows<T>& X, int64_t d, double* out) {
   constexpr int R = 4;
   for (int64_t from = 0; from < d; from += kSquaresWidth) {
     const int64_t columns = std::min(kSquaresWidth, d - from), n = X.rows.n;
-    const double* c = Centred ? X.center + from : nullptr;
     const T* x[R];
     std::fill(out + from, out + from + columns, 0.0);
     int64_t i = 0;
     for (; i + R <= n; i += R) {
       for (int r = 0; r < R; ++r) x[r] = X.values + X.rows(i + r) * X.stride + from;
-      add_squares<Centred, R>(x, c, columns, out + from);
+      add_squares<R>(x, columns, out + from);
     }
     for (; i < n; ++i) {
       x[0] = X.values + X.rows(i) * X.stride + from;
-      add_squares<Centred, 1>(x, c, columns, out + from);
+      add_squares<1>(x, columns, out + from);
     }
   }
 }
@@ -271,35 +238,33 @@ SPARSVM_INLINE void squares(const DenseRows<T>& X, int64_t d, double* out) {
 }  // namespace
 
 SPARSVM_DISPATCH_AVX512 void transposed_product(const DenseRows<float>& X, int64_t first,
-                                                int64_t last, const double* Y, int64_t K, bool add,
+                                                int64_t last, const double* Y, int64_t K,
                                                 double* G) {
-  product(X, first, last, Y, K, add, G);
+  transpose_product(X, first, last, Y, K, G);
 }
 
 SPARSVM_DISPATCH_AVX512 void transposed_product(const DenseRows<double>& X, int64_t first,
-                                                int64_t last, const double* Y, int64_t K, bool add,
+                                                int64_t last, const double* Y, int64_t K,
                                                 double* G) {
-  product(X, first, last, Y, K, add, G);
+  transpose_product(X, first, last, Y, K, G);
 }
 
 SPARSVM_DISPATCH_AVX512 void row_product(const DenseRows<float>& X, int64_t first, int64_t last,
-                                         const double* W, int64_t K, bool add, double* S) {
-  scores_of(X, first, last, W, K, add, S);
+                                         const double* W, int64_t K, double* S) {
+  scores_of(X, first, last, W, K, S);
 }
 
 SPARSVM_DISPATCH_AVX512 void row_product(const DenseRows<double>& X, int64_t first, int64_t last,
-                                         const double* W, int64_t K, bool add, double* S) {
-  scores_of(X, first, last, W, K, add, S);
+                                         const double* W, int64_t K, double* S) {
+  scores_of(X, first, last, W, K, S);
 }
 
 SPARSVM_DISPATCH_AVX512 void column_squares(const DenseRows<float>& X, int64_t d, double* out) {
-  if (X.center) return squares<true>(X, d, out);
-  squares<false>(X, d, out);
+  squares(X, d, out);
 }
 
 SPARSVM_DISPATCH_AVX512 void column_squares(const DenseRows<double>& X, int64_t d, double* out) {
-  if (X.center) return squares<true>(X, d, out);
-  squares<false>(X, d, out);
+  squares(X, d, out);
 }
 
 }  // namespace sparsvm

@@ -63,14 +63,12 @@ struct StoredRows {
   RowMap rows;
 };
 
-// Dense rows where they lie: sample i is the row at values + rows(i)·stride, less the d values of center
-// where that is not null.
+// Dense rows where they lie: sample i is the row at values + rows(i)·stride.
 template <typename T>
 struct DenseRows {
   const T* values;
   int64_t stride;
   RowMap rows;
-  const double* center;
 };
 
 // Uninitialised doubles on a 64-byte boundary.

@@ -3,9 +3,8 @@
 // Blocks of X are gathered into a small double buffer, in canonical order, and multiplied there by
 // BLAS: one pass over the caller's memory, whatever its order and scalar, and no copy of it. Products
 // with few outputs read rows where they lie instead (dense_products.hpp). Only a matrix of at most
-// 4 MB is gathered once and kept, because there the gathering would double the time of a product
-// (38 x 7129 gene expressions among them: 0.10 ms instead of 0.24), or multiplied where it lies if it
-// is all doubles in their own order.
+// 4 MB is gathered once and kept, because there the gathering would double the time of a product,
+// or multiplied where it lies if it is all doubles in their own order.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -24,11 +23,10 @@ namespace {
 template <typename T, bool ColumnMajor>
 class DenseDesign final : public Design {
  public:
-  DenseDesign(const T* values, int64_t stored_rows, int64_t d, RowIndex rows,
-              std::vector<double> center)
+  DenseDesign(const T* values, int64_t stored_rows, int64_t d, RowIndex rows)
       : Design(ColumnMajor ? Layout::dense_cols : Layout::dense_rows, stored_rows, d,
                std::move(rows)),
-        values_(values), stored_rows_(stored_rows), center_(std::move(center)) {}
+        values_(values), stored_rows_(stored_rows) {}
 
   int64_t companion_bytes() const override { return kept_.peek() ? n() * d() * 8 : 0; }
   int64_t data_bytes() const override {
@@ -50,15 +48,14 @@ class DenseDesign final : public Design {
     const int64_t r = row_map()(i);
     if constexpr (ColumnMajor) {
       for (int64_t k = 0; k < m; ++k) {
-        const int64_t j = features[k];
-        out[k] = static_cast<double>(values_[j * stored_rows_ + r]) - center_of(j);
+        out[k] = static_cast<double>(values_[features[k] * stored_rows_ + r]);
       }
     } else {
       fill_row(r, {features, m}, 0, m, out);
     }
   }
 
-  bool single_precision() const override { return sizeof(T) == 4 && center_.empty(); }
+  bool single_precision() const override { return sizeof(T) == 4; }
 
   void scores(const double* W, int64_t K, double* S) const override {
     const auto active = active_features(W, K);
@@ -66,7 +63,7 @@ class DenseDesign final : public Design {
       const auto Wm = take_rows(W, K, active);
       multiply(row_map(), {active.data(), static_cast<int64_t>(active.size())}, Wm.data(), K, S);
     } else if (read_in_place(K)) {
-      if constexpr (!ColumnMajor) row_product(rows_in_place(), 0, d(), W, K, false, S);
+      if constexpr (!ColumnMajor) row_product(rows_in_place(), 0, d(), W, K, S);
     } else {
       for_each_panel([&](const Panel& panel) { add_scores(panel, W, K, S); });
     }
@@ -80,14 +77,14 @@ class DenseDesign final : public Design {
   void transposed(const double* Y, int64_t K, double* G) const override {
     if (n() == 0) return std::fill(G, G + d() * K, 0.0);
     if constexpr (!ColumnMajor)
-      if (read_in_place(K)) return transposed_product(rows_in_place(), 0, d(), Y, K, false, G);
+      if (read_in_place(K)) return transposed_product(rows_in_place(), 0, d(), Y, K, G);
     for_each_panel([&](const Panel& panel) { add_transposed(panel, Y, K, G); });
   }
 
   void transposed_range(int64_t first, int64_t last, const double* Y, int64_t K, double* G,
                         int32_t* /*places*/) const override {
     if constexpr (!ColumnMajor)
-      if (K <= kFewOutputs) return transposed_product(rows_in_place(), first, last, Y, K, false, G);
+      if (K <= kFewOutputs) return transposed_product(rows_in_place(), first, last, Y, K, G);
     multiply_transposed(row_map(), {nullptr, last - first, first}, Y, K, G);
   }
 
@@ -151,7 +148,7 @@ class DenseDesign final : public Design {
  private:
   // out += |X[:, features]| w[features], a few columns at a time.
   void add_abs_columns(const std::vector<int32_t>& features, const double* w, double* out) const {
-    const int64_t step = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, n()));
+    const int64_t step = std::max<int64_t>(1, kGathered / std::max<int64_t>(1, n()));
     const int64_t count = static_cast<int64_t>(features.size());
     std::vector<double> block;
     for (int64_t first = 0; first < count; first += step) {
@@ -180,22 +177,17 @@ class DenseDesign final : public Design {
     }
   };
 
-  double center_of(int64_t j) const {
-    return center_.empty() ? 0.0 : center_[static_cast<std::size_t>(j)];
-  }
-
   void fill_column(RowMap rows, int64_t i0, int64_t count, int64_t j, double* out) const {
-    const double shift = center_of(j);
     const T* source = ColumnMajor ? values_ + j * stored_rows_ : values_ + j;
     const int64_t stride = ColumnMajor ? 1 : d();
     if (rows.map) {
       const int64_t* map = rows.map + i0;
       for (int64_t i = 0; i < count; ++i) {
-        out[i] = static_cast<double>(source[map[i] * stride]) - shift;
+        out[i] = static_cast<double>(source[map[i] * stride]);
       }
     } else {
       source += i0 * stride;
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<double>(source[i * stride]) - shift;
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<double>(source[i * stride]);
     }
   }
 
@@ -207,10 +199,6 @@ class DenseDesign final : public Design {
     } else {
       source += columns.first + k0;
       for (int64_t k = 0; k < count; ++k) out[k] = static_cast<double>(source[k]);
-    }
-    if (center_.empty()) return;
-    for (int64_t k = 0; k < count; ++k) {
-      out[k] -= center_[static_cast<std::size_t>(columns[k0 + k])];
     }
   }
 
@@ -235,9 +223,9 @@ class DenseDesign final : public Design {
   template <typename Visit>
   void for_each_panel(RowMap rows, const Columns& columns, Visit visit) const {
     if (rows.n == 0 || columns.count == 0) return;
-    constexpr int64_t kCapacity = 32768;
-    int64_t tall = std::min<int64_t>(rows.n, ColumnMajor ? 8192 : 256);
-    const int64_t wide = std::min(columns.count, std::max<int64_t>(8, kCapacity / tall));
+    constexpr int64_t kCapacity = 32768, kTall = ColumnMajor ? 8192 : 256, kLeastWide = 8;
+    int64_t tall = std::min(rows.n, kTall);
+    const int64_t wide = std::min(columns.count, std::max(kLeastWide, kCapacity / tall));
     if (!ColumnMajor) tall = std::min(rows.n, std::max(tall, kCapacity / wide));
     Workspace buffer(tall * wide);
     const int64_t outer = ColumnMajor ? columns.count : rows.n, step = ColumnMajor ? wide : tall;
@@ -262,7 +250,7 @@ class DenseDesign final : public Design {
     if (!kept_whole()) return for_each_panel(rows, columns, visit);
     if constexpr (std::is_same_v<T, double>)
       // The caller's memory is what would be kept.
-      if (!indexed() && center_.empty()) return visit(Panel{values_, 0, n(), 0, d()});
+      if (!indexed()) return visit(Panel{values_, 0, n(), 0, d()});
     const Panel shape{nullptr, 0, n(), 0, d()};
     const Workspace& block = kept_.get([&] {
       Workspace fresh(n() * d());
@@ -272,14 +260,16 @@ class DenseDesign final : public Design {
     visit(Panel{block.data(), 0, n(), 0, d()});
   }
 
-  DenseRows<T> rows_in_place() const {
-    return {values_, d(), row_map(), center_.empty() ? nullptr : center_.data()};
-  }
+  DenseRows<T> rows_in_place() const { return {values_, d(), row_map()}; }
 
   bool kept_whole() const { return d() == 0 || n() <= kKeptLimit / d(); }
 
-  // A few outputs are bound by memory: rows are read where they lie, unless all are in cache.
-  bool read_in_place(int64_t K) const { return !ColumnMajor && K <= kFewOutputs && !kept_whole(); }
+  // A few outputs are bound by memory: rows are read where they lie. BLAS is faster at what is in cache
+  // anyway, unless that is wide: packing it takes longer than multiplying (81 x 5565 with four outputs:
+  // 1.1 ms instead of 0.3).
+  bool read_in_place(int64_t K) const {
+    return !ColumnMajor && K <= kFewOutputs && (!kept_whole() || (K > 1 && d() >= kWide));
+  }
 
   // S += panel W on the block's samples, in column-major terms Sᵀ += Wᵀ panelᵀ; the first block of
   // features overwrites.
@@ -331,9 +321,8 @@ class DenseDesign final : public Design {
     } else {
       for (int64_t k = 0; k < count; ++k) {
         const T* source = values_ + features[k] * stored_rows_;
-        const double shift = center_of(features[k]);
         for (int64_t i = 0; i < n(); ++i) {
-          out[i * count + k] = static_cast<double>(source[rows(i)]) - shift;
+          out[i * count + k] = static_cast<double>(source[rows(i)]);
         }
       }
     }
@@ -370,34 +359,33 @@ class DenseDesign final : public Design {
     }
   }
 
-  static constexpr int64_t kKeptLimit = int64_t{1} << 19;  // entries: 4 MB
+  // Entries of a block that is kept (4 MB), and of columns gathered at a time (half a megabyte: in cache);
+  // the columns from which on rows are read in place though the block is kept.
+  static constexpr int64_t kKeptLimit = int64_t{1} << 19, kGathered = int64_t{1} << 16, kWide = 512;
 
   const T* values_;
   int64_t stored_rows_;
-  std::vector<double> center_;
   mutable Lazy<Workspace> kept_;
 };
 
 template <typename T>
 std::unique_ptr<Design> make(const T* values, bool column_major, int64_t stored_rows, int64_t d,
-                             RowIndex rows, std::vector<double> center) {
+                             RowIndex rows) {
   if (column_major)
-    return std::make_unique<DenseDesign<T, true>>(values, stored_rows, d, std::move(rows),
-                                                  std::move(center));
-  return std::make_unique<DenseDesign<T, false>>(values, stored_rows, d, std::move(rows),
-                                                 std::move(center));
+    return std::make_unique<DenseDesign<T, true>>(values, stored_rows, d, std::move(rows));
+  return std::make_unique<DenseDesign<T, false>>(values, stored_rows, d, std::move(rows));
 }
 
 }  // namespace
 
 std::unique_ptr<Design> dense_design(const float* values, bool column_major, int64_t stored_rows,
-                                     int64_t d, RowIndex rows, std::vector<double> center) {
-  return make<float>(values, column_major, stored_rows, d, std::move(rows), std::move(center));
+                                     int64_t d, RowIndex rows) {
+  return make<float>(values, column_major, stored_rows, d, std::move(rows));
 }
 
 std::unique_ptr<Design> dense_design(const double* values, bool column_major, int64_t stored_rows,
-                                     int64_t d, RowIndex rows, std::vector<double> center) {
-  return make<double>(values, column_major, stored_rows, d, std::move(rows), std::move(center));
+                                     int64_t d, RowIndex rows) {
+  return make<double>(values, column_major, stored_rows, d, std::move(rows));
 }
 
 }  // namespace sparsvm

@@ -1,7 +1,7 @@
 // Products of dense rows with matrices of K columns, read where they lie.
 //
-// A few outputs are bound by memory: gathering the rows first, as BLAS needs it of floats, centred or
-// permuted data, took three times as long on 38 x 228000.
+// A few outputs are bound by memory: gathering the rows first, as BLAS needs it of floats or permuted
+// data, took three times as long on 38 x 228000.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace sparsvm {
 // More outputs than this take BLAS less time, gathering included.
 constexpr int64_t kFewOutputs = 10;
 
-// G ((last − first) x K) = X[:, first:last]ᵀ Y, or G += it; every entry is summed in the order of the
+// G ((last − first) x K) = X[:, first:last]ᵀ Y; every entry is summed in the order of the
 // samples, of which those without a share are not read.
 void transposed_product(const DenseRows<float>& X, int64_t first, int64_t last, const double* Y,
-                        int64_t K, bool add, double* G);
+                        int64_t K, double* G);
 void transposed_product(const DenseRows<double>& X, int64_t first, int64_t last, const double* Y,
-                        int64_t K, bool add, double* G);
+                        int64_t K, double* G);
 
-// S (n x K) = X[:, first:last] W, or S += it; every row is summed alike, whatever its neighbours are.
+// S (n x K) = X[:, first:last] W; every row is summed alike, whatever its neighbours are.
 void row_product(const DenseRows<float>& X, int64_t first, int64_t last, const double* W, int64_t K,
-                 bool add, double* S);
+                 double* S);
 void row_product(const DenseRows<double>& X, int64_t first, int64_t last, const double* W,
-                 int64_t K, bool add, double* S);
+                 int64_t K, double* S);
 
 // out (d) = the sum of the squares of each column, in the order of the samples.
 void column_squares(const DenseRows<float>& X, int64_t d, double* out);
@@ -72,12 +72,11 @@ void scatter_range(const Compressed<double>& M, RowMap majors, int64_t first, in
 // -----------------------------------------------------------------
 // Designs over the caller's arrays, which must outlive them and have been checked.
 
-// Element (r, j) is at values[j * stored_rows + r] if column_major, otherwise at values[r * d + j];
-// `center` (d values, or none) is subtracted from every row.
+// Element (r, j) is at values[j * stored_rows + r] if column_major, otherwise at values[r * d + j].
 std::unique_ptr<Design> dense_design(const float* values, bool column_major, int64_t stored_rows,
-                                     int64_t d, RowIndex rows, std::vector<double> center);
+                                     int64_t d, RowIndex rows);
 std::unique_ptr<Design> dense_design(const double* values, bool column_major, int64_t stored_rows,
-                                     int64_t d, RowIndex rows, std::vector<double> center);
+                                     int64_t d, RowIndex rows);
 
 // CSR, or CSC if by_columns; the indices of each row or column strictly increase. They are clamped
 // as they are read: the caller's array may be written to while the design lives.

@@ -9,7 +9,6 @@
 
 #include "design/design.hpp"
 #include "prox/prox.hpp"
-#include "support/cpu_dispatch.hpp"
 #include "support/mmap_vector.hpp"
 #include "support/simd.hpp"
 
@@ -302,7 +301,8 @@ class SampleRows {
       starts_ = std::vector<int64_t>();
       return;
     }
-    const bool small = std::max(longest, std::ssize(features_)) <= 65536;
+    constexpr int64_t kShortNumbers = int64_t{1} << 16;  // what two bytes can tell apart
+    const bool small = std::max(longest, std::ssize(features_)) <= kShortNumbers;
     small ? keep(place, small_) : keep(place, large_);
   }
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "support/cpu_dispatch.hpp"
+#include "support/simd.hpp"
 
 namespace sparsvm::detail {
 

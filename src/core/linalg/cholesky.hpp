@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct NoPoll {
 template <typename T, typename Poll = NoPoll>
 void gram_by_halves(int size, int columns, const T* B, T* M, int ld, const Poll& poll = {}) {
   constexpr int kWhole = 32, kMany = 160;
-  constexpr double kAtOnce = 1e9;  // multiplications
+  // Between two polls: multiplications, about, and columns at least, with fewer of which BLAS is slow.
+  constexpr double kAtOnce = 1e9, kLeastColumns = 64.0;
   if (size > kMany) {
-    const int step = static_cast<int>(std::max(64.0, kAtOnce / size / size));
+    const int step = static_cast<int>(std::max(kLeastColumns, kAtOnce / size / size));
     for (int first = 0; first == 0 || first < columns; first += step) {
       syrk('U', 'N', size, std::min(step, columns - first), T(1),
            B + static_cast<std::size_t>(first) * ld, ld, T(first == 0 ? 0 : 1), M, ld);
@@ -78,6 +80,65 @@ int polled_potrf(int size, double* A, int ld, const Poll& poll) {
   }
   return 0;
 }
+
+// The Cholesky factor of a matrix scaled to a unit diagonal, to which is added what makes it positive definite.
+// Hessians of a loss are not where only differences of scores count: equal shifts of all classes have neither
+// curvature nor slope, and a little of the diagonal keeps them where they are.
+class ScaledCholesky {
+ public:
+  // What is added to the diagonal of one: it begins near rounding, and is multiplied by kGrowth until the
+  // factorisation succeeds or the limit is met, where the factor would be of another matrix.
+  struct Ridge {
+    double first, limit;
+    double empty =
+        0.0;  // the scale of a row without a positive diagonal: 0 keeps its variable at rest
+  };
+
+  // Only entry(r, c) with r >= c is read. Beside the ridge `damping` is added. False where every ridge
+  // fails: what is left is the diagonal alone.
+  template <typename Entry>
+  bool factorise(std::size_t size, const Ridge& ridge, double damping, const Entry& entry) {
+    size_ = static_cast<int>(size);
+    scale_.resize(size), factor_.resize(size * size);
+    for (std::size_t a = 0; a < size; ++a) {
+      const double d = entry(a, a);
+      scale_[a] = d > 0.0 ? 1.0 / std::sqrt(d) : ridge.empty;
+    }
+    for (double added = ridge.first; added < ridge.limit; added *= kGrowth) {
+      for (std::size_t c = 0; c < size; ++c) {
+        for (std::size_t r = c; r < size; ++r)
+          factor_[c * size + r] = scale_[r] * scale_[c] * entry(r, c);
+        factor_[c * (size + 1)] = 1.0 + added + damping;
+      }
+      if (potrf('L', size_, factor_.data(), size_) == 0) return true;
+    }
+    std::fill(factor_.begin(), factor_.end(), 0.0);
+    for (std::size_t c = 0; c < size; ++c) factor_[c * (size + 1)] = 1.0;
+    return false;
+  }
+
+  void clear() { factor_.clear(); }
+  bool empty() const { return factor_.empty(); }
+
+  // Replaces the columns of B by the solutions.
+  void solve(double* B, int count = 1) const {
+    scale(B, count);
+    potrs('L', size_, count, factor_.data(), size_, B, size_);
+    scale(B, count);
+  }
+
+ private:
+  static constexpr double kGrowth =
+      100.0;  // two digits at a time: few attempts, and little too much
+
+  void scale(double* B, int count) const {
+    for (int c = 0; c < count; ++c)
+      for (const double s : scale_) *B++ *= s;
+  }
+
+  int size_ = 0;
+  std::vector<double> scale_, factor_;
+};
 
 // -----------------------------------------------------------------
 // The inverse of a symmetric positive definite matrix, by halves:

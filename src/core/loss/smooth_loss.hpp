@@ -21,7 +21,6 @@
 #include <string>
 #include <vector>
 
-#include "support/cpu_dispatch.hpp"
 #include "support/simd.hpp"
 
 namespace sparsvm {
@@ -191,6 +190,17 @@ double curvatures(LossKind loss, const double* d, int outputs, int y, double mas
   return total;
 }
 
+// Σ_k max(0, v_k − least)².
+SPARSVM_INLINE double squares_above(const double* v, double least, int width) {
+  Simd sum = {};
+  for (int k = 0; k < width; k += 4) {
+    Simd h = SPARSVM_LOAD(v + k) - least;
+    keep_positive(h);
+    sum += h * h;
+  }
+  return sum_of(sum);
+}
+
 // The loss of one row at T + t U (U may be null), without its mass.
 template <LossKind loss>
 SPARSVM_INLINE double value(const double* T, const double* U, double t, int width, int y,
@@ -212,18 +222,10 @@ SPARSVM_INLINE double value(const double* T, const double* U, double t, int widt
     if (largest == own) return std::log1p(sum);
     return std::log(mine + sum) + (largest - own);
   } else if constexpr (loss == LossKind::squared_hinge) {
-    for (int k = 0; k < width; ++k) {
-      const double h = work[k] > own ? work[k] - own : 0.0;
-      sum += h * h;
-    }
-    return sum;
+    return squares_above(work, own, width);
   } else {
     work[y] = -own;
-    for (int k = 0; k < width; ++k) {
-      const double h = work[k] > 0.0 ? work[k] : 0.0;
-      sum += h * h;
-    }
-    return sum;
+    return squares_above(work, 0.0, width);
   }
 }
 
@@ -319,10 +321,12 @@ struct LossRows {
     } else {
       const int width = row_loss::padded(K);
       thread_local std::vector<double> buffer;
-      buffer.assign(2 * static_cast<std::size_t>(width), row_loss::kPadding);
+      if (buffer.size() < 2 * static_cast<std::size_t>(width))
+        buffer.resize(2 * static_cast<std::size_t>(width));
       double *T = buffer.data(), *work = T + width;
-      for (int k = 0; k < K; ++k)
-        T[k] = s[k] + row_loss::margin_sign(kind, k == own) * scale * m[k];
+      for (int k = 0; k < K; ++k) T[k] = s[k] + scale * m[k];
+      T[own] = s[own] + row_loss::margin_sign(kind, true) * scale * m[own];
+      std::fill(T + K, T + width, row_loss::kPadding);
       switch (kind) {
         case LossKind::squared_hinge:
           total = evaluate<LossKind::squared_hinge, order>(T, work, width, own);
@@ -342,9 +346,8 @@ struct LossRows {
   // The loss; its slopes take the place of T.
   template <LossKind loss, int order>
   static double evaluate(double* T, double* work, int width, int own) {
-    const double total = row_loss::value<loss>(T, nullptr, 0.0, width, own, work);
-    if constexpr (order >= 1) row_loss::slopes<loss, 0>(T, T, width, own, 1.0);
-    return total;
+    if constexpr (order == 0) return row_loss::value<loss>(T, nullptr, 0.0, width, own, work);
+    return row_loss::slopes_and_value<loss, 0>(T, T, width, own, 1.0);
   }
 
   template <int order>

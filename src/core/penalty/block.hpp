@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 namespace sparsvm {
@@ -88,5 +89,86 @@ struct SdcaRow {
 // What the prox makes of such a row: a multiple of it, or its entries clipped at a level. For anything
 // else there is no kernel, and the prox itself is called.
 enum class RowForm { scaled, clipped, other };
+
+// The base of a norm of which no more is known than its values, its dual norm and its prox. The proximal methods
+// and `sdca` take it; the other solvers, told by PenaltyTerms.only_prox, refuse it before they come here.
+struct OnlyProx {
+  static constexpr bool kSmooth = false, kDualOfSquares = false;
+
+  [[noreturn]] static void refuse() {
+    throw std::logic_error("This norm has a prox and nothing else.");
+  }
+  template <typename Each>
+  static double change(double before, double after, Each) {
+    return after - before;
+  }
+  template <typename... Any>
+  static void minimise(Any&&...) {
+    refuse();
+  }
+  template <typename... Any>
+  static void tangent(Any&&...) {
+    refuse();
+  }
+  template <typename... Any>
+  static void curvature(Any&&...) {
+    refuse();
+  }
+  template <typename... Any>
+  static void kinks(Any&&...) {
+    refuse();
+  }
+  template <typename... Any>
+  static bool cut(Any&&...) {
+    refuse();
+  }
+  template <typename... Any>
+  static void add_piece(Any&&...) {
+    refuse();
+  }
+  struct Rows {
+    static constexpr RowForm kForm = RowForm::other;
+    static bool in_use(double, double) { refuse(); }
+    static double factor(double, double) { refuse(); }
+    static void slope(const SdcaRow&, int64_t, double*) { refuse(); }
+    static double mean_slope(const SdcaRow&, int64_t) { refuse(); }
+    static double squares(const SdcaRow&, int64_t) { refuse(); }
+  };
+  struct Cone {
+    static constexpr bool kPairs = false, kCone = false, kSharedScaling = false;
+    template <typename... Any>
+    static void enter(Any&&...) {
+      refuse();
+    }
+    template <typename... Any>
+    static void move_to(Any&&...) {
+      refuse();
+    }
+    template <typename... Any>
+    static void scale(Any&&...) {
+      refuse();
+    }
+    template <typename... Any>
+    static void rhs(Any&&...) {
+      refuse();
+    }
+    template <typename... Any>
+    static void recover(Any&&...) {
+      refuse();
+    }
+    template <typename... Any>
+    static double weight(Any&&...) {
+      refuse();
+    }
+    template <typename... Any>
+    static double without_dual(Any&&...) {
+      refuse();
+    }
+    template <typename... Any>
+    static void set_zeros(Any&&...) {
+      refuse();
+    }
+  };
+};
 
 }  // namespace sparsvm

@@ -2,7 +2,7 @@
 //
 // Positive pairs (x, z) with x z -> mu, and the second-order cone with (t, W) and (radius, v) in it, under
 // Nesterov-Todd scaling. Which of them a block has, and how they depend on W and G, is its norm's:
-// norm_*.hpp and absolute_value.hpp have the functions that ConeBlocks calls for each block.
+// norm_*.hpp and norms.hpp have the functions that ConeBlocks calls for each block.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,6 @@
 
 #include "design/design.hpp"
 #include "penalty/penalty_layout.hpp"
-#include "penalty/penalty_prox.hpp"
 #include "support/numbers.hpp"
 
 namespace sparsvm {

@@ -151,7 +151,9 @@ inline double zero_of(double v) { return v == v ? 0.0 : v; }
 inline double norm2(const double* v, int64_t n) {
   double sum = 0.0;
   for (int64_t k = 0; k < n; ++k) sum += v[k] * v[k];
-  if (sum > 1e-280 && sum < 1e300) return std::sqrt(sum);
+  // No square of a sum between these has lost digits that count, or overflowed.
+  constexpr double kLeast = 1e-280, kMost = 1e300;
+  if (sum > kLeast && sum < kMost) return std::sqrt(sum);
   double top = 0.0;
   for (int64_t k = 0; k < n; ++k) top = std::abs(v[k]) > top ? std::abs(v[k]) : top;
   if (!(top > 0.0) || !(top < INFINITY)) return std::sqrt(sum);  // zeros, infinity or NaN
@@ -265,7 +267,8 @@ inline void prox_group_l2_weighted(const double* v, const double* omega, int64_t
     const double alone = o * (std::abs(v[k]) / top - step * o);
     length = alone > length ? alone : length;
   }
-  for (int pass = 0; pass < 100; ++pass) {
+  constexpr int kMostPasses = 100;  // from the left of the root a few are enough
+  for (int pass = 0; pass < kMostPasses; ++pass) {
     double phi = 0.0, slope = 0.0;
     for (int64_t k = 0; k < n; ++k) {
       const double o = omega[k] / heavy;
@@ -302,6 +305,7 @@ inline void prox_group_linf_weighted(const double* v, const double* omega, int64
     std::copy(v, v + n, out);
     return;
   }
+  constexpr double kLeastSquare = 1e-300;  // whose inverse is finite
   const double step = t * heavy;
   double* z = work.values();
   double* cost = work.costs();
@@ -309,7 +313,7 @@ inline void prox_group_linf_weighted(const double* v, const double* omega, int64
   for (int64_t k = 0; k < n; ++k) {
     const double o = omega[k] / heavy;
     z[k] = o * std::abs(v[k]);
-    cost[k] = o > 0.0 ? 1.0 / std::max(o * o, 1e-300) : 0.0;
+    cost[k] = o > 0.0 ? 1.0 / std::max(o * o, kLeastSquare) : 0.0;
     if (o > 0.0) total += std::abs(v[k]) / o;
     top = z[k] > top ? z[k] : top;
   }

@@ -55,9 +55,11 @@ class MmapAllocator {
   bool operator==(const MmapAllocator&) const { return true; }
 
   static constexpr std::align_val_t kLine{64};
+  // Bytes from which on memory goes back to the system when it is freed, at the price of fresh pages.
+  static constexpr std::size_t kMapped = std::size_t{1} << 18;
   static bool by_pages(std::size_t bytes) {
 #if defined(__unix__) || defined(__APPLE__)
-    return bytes >= (std::size_t{1} << 18);
+    return bytes >= kMapped;
 #else
     return false;
 #endif
@@ -93,7 +95,7 @@ class PackedEntries {
   PackedEntries() = default;
   PackedEntries(const double* all, std::size_t size) : size_(size) {
     const auto count = size - static_cast<std::size_t>(std::count(all, all + size, 0.0));
-    if (5 * count > 4 * size) {
+    if (count * (sizeof(double) + sizeof(uint16_t)) > size * sizeof(double)) {
       entries_.assign(all, all + size);
       return;
     }

@@ -91,8 +91,8 @@ class Monitor {
                                          stop.softly};
     stop.softly = softly;
     stop.at = Clock::time_point::max();
-    // Longer than any run, and the clock could not count them.
-    if (seconds < 1e9)
+    constexpr double kForever = 1e9;  // longer than any run, and more the clock could not count
+    if (seconds < kForever)
       stop.at = now + std::chrono::duration_cast<Clock::duration>(
                           std::chrono::duration<double>(std::max(seconds, 0.0)));
     return before;
@@ -108,6 +108,10 @@ class Monitor {
     out["nonzeros"] = to_numpy(nonzero_counts);
     return out;
   }
+
+  // Count work, in multiplications of a matrix product.
+  void spend(double multiplications) { spent_ += multiplications; }
+  double spent() const { return spent_; }
 
   std::vector<int64_t> iterations;
   std::vector<double> times, objectives, gaps;
@@ -129,6 +133,7 @@ class Monitor {
 
   nb::object callback_;
   Clock::time_point start_, polled_;
+  double spent_ = 0.0;
 };
 
 }  // namespace sparsvm

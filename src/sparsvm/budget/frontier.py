@@ -14,6 +14,17 @@ import numpy as np
 from sparsvm._typing import Floats
 from sparsvm.budget.problem import ConstrainedProblem
 
+# Settings.
+# Newton steps to the budget, or factors by a rounding onto the margins: either ends long before.
+MOST_STEPS = 100
+# A few roundings to the safe side, relative and of the whole way.
+SAFE, SAFE_SHARE = 1e-14, 1e-16
+# Doublings of a stretch that the first order got wrong.
+DOUBLINGS = 5
+# A slope so many times that of the chord, or so many times less, is that of a corner: a rule of
+# thumb.
+CORNER = 5.0
+
 
 @dataclass(frozen=True, eq=False)
 class FrontierPoint:
@@ -107,14 +118,14 @@ def last_within(problem: ConstrainedProblem, inside: Floats, outside: Floats) ->
     budget = max(problem.eta, hinge_inside)
     step = outside - inside
     share = 1.0
-    for _ in range(100):
+    for _ in range(MOST_STEPS):
         hinge, slope = _hinge_along(problem, inside, step, share)
         if hinge <= budget:
             return share
         if not slope > 0.0:
             break
         # A few roundings to the safe side end the approach, which would otherwise be to the bit.
-        share = share - (hinge - budget) / slope * (1.0 + 1e-14) - 1e-16
+        share = share - (hinge - budget) / slope * (1.0 + SAFE) - SAFE_SHARE
         if not share > 0.0:
             break
     return 0.0
@@ -147,7 +158,7 @@ def stretch_into(problem: ConstrainedProblem, over: FrontierPoint) -> float | No
     more = (over.hinge - problem.eta) / cost
     if not more > 0.0:
         return None
-    for _ in range(5):
+    for _ in range(DOUBLINGS):
         if problem.hinge_of_scores((1.0 + more) * over.scores) <= problem.eta:
             far = (1.0 + more) * over.scores
             return 1.0 + more * (1.0 - last_within(problem, far, over.scores))
@@ -163,7 +174,7 @@ def hard_margin_factor(problem: ConstrainedProblem, scores: Floats) -> float | N
     if not np.all(lead[asked] > 0.0):
         return None
     factor = float(np.max(problem.margins[asked] / lead[asked], initial=0.0))
-    for _ in range(100):
+    for _ in range(MOST_STEPS):
         # Rounding of the scaled scores may leave a margin short by a few units of the last place.
         if problem.hinge_of_scores(factor * scores) <= 0.0:
             return factor
@@ -183,8 +194,8 @@ def slope_between(eta: float, over: FrontierPoint, under: FrontierPoint) -> floa
     chord = (over.penalty - under.penalty) / width
     left, right = -1.0 / under.alpha, -1.0 / over.alpha
     # The model of zeros lies at the end of the frontier, where the slope jumps to 0.
-    known_right = over.penalty > 0.0 and right < chord / 5.0
-    if left < 5.0 * chord:
+    known_right = over.penalty > 0.0 and right < chord / CORNER
+    if left < CORNER * chord:
         left = 2.0 * chord - right if known_right else chord
     if not known_right:
         right = min(2.0 * chord - left, 0.5 * chord)

@@ -27,6 +27,8 @@ SHARP, SHARPEST = 1e-8, 1e-10
 # until the penalty costs less than this share of the mean margin.
 FALL, LAST_ALPHA = 0.01, 1e-16
 NO_COST = 1e-7
+# What is infeasible is shown by a bound on the penalty of models of this share of the least hinge.
+BELOW_LEAST = 0.99
 
 
 class Infeasible(ValueError):
@@ -94,8 +96,7 @@ def _refusal(problem: ConstrainedProblem, least: float, duals: list[Floats]) -> 
         f"eta={problem.eta:g} is below the least mean hinge that any model attains on these data, "
         f"{least:.9g}"
     )
-    # The proof is a bound on the penalty again, of models that come a hundredth below the least.
-    below = 0.99 * least
+    below = BELOW_LEAST * least
     slightly_less = ConstrainedProblem(problem.regularised, below)
     largest = max(slightly_less.bound(dual).value for dual in duals)
     if largest > 0.0:

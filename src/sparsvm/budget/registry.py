@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from sparsvm.budget.fbpd_budget import FBPDEpigraph, FBPDLinear
 from sparsvm.budget.problem import ConstrainedProblem, ConstrainedSolution
 from sparsvm.budget.search import BudgetSearch
+from sparsvm.parameters import quoted
 from sparsvm.problem.solution import Control, Start
 
 
@@ -41,7 +42,7 @@ def as_constrained_solver(solver: Any) -> ConstrainedSolver:
     if isinstance(solver, tuple(CONSTRAINED_SOLVERS.values())):
         given: Any = solver
         return given  # type: ignore[no-any-return]
-    names = ", ".join(repr(name) for name in ("auto", *CONSTRAINED_SOLVERS))
+    names = quoted(["auto", *CONSTRAINED_SOLVERS])
     raise ValueError(
         f"solver must be one of {names} or an object of one of their classes in sparsvm.solvers, "
         f"but {solver!r} was given."

@@ -46,6 +46,11 @@ NEARLY = 1e-8
 FEW_CLASSES = 64
 # Systems whose Cholesky factor has no smaller pivot, the diagonal being 1, are far from singular.
 SAFE_PIVOT = 1e-5
+# Newton steps to a balance, an end only; before it they end after so many without a smaller
+# residual, and at the level of rounding (in EPS) after the first of these.
+NEWTON_STEPS, STALLS, ROUNDED = 200, 10, 16.0
+# Exponents whose exponentials, and their products, are in the range of doubles.
+MOST_EXPONENT = 300.0
 
 
 def balance(problem: Problem, entries: Floats, overwrite: bool = False) -> Floats:
@@ -55,7 +60,7 @@ def balance(problem: Problem, entries: Floats, overwrite: bool = False) -> Float
     columns = free_columns(problem) if problem.penalty.free.size else None
     if not problem.one_vs_rest:
         entries = entries if overwrite else entries.copy()
-        return _balance_pairs(y, K, entries, columns, problem.fit_intercept, by_mass)
+        return _balance_pairs(y, entries, columns, problem.fit_intercept, by_mass)
     if columns is None:
         return _balance_signs(y, entries)
     balanced = np.zeros_like(entries)
@@ -64,7 +69,7 @@ def balance(problem: Problem, entries: Floats, overwrite: bool = False) -> Float
         own = (y == k).astype(np.int32)
         pair = np.zeros((problem.n, 2))
         pair[rows, 1 - own] = entries[:, k]
-        pair = _balance_pairs(own, 2, pair, columns, problem.fit_intercept, by_mass)
+        pair = _balance_pairs(own, pair, columns, problem.fit_intercept, by_mass)
         balanced[:, k] = pair.sum(axis=1)
     return balanced
 
@@ -79,7 +84,7 @@ def balanced_class_sums(class_sums: Floats, of_differences: bool) -> Floats:
     classes = np.arange(K)
     if not of_differences and K > 2:
         return _balance_signs(classes, class_sums)
-    return _balance_pairs(classes, K, class_sums.copy(), None, True, False)
+    return _balance_pairs(classes, class_sums.copy(), None, True, False)
 
 
 def _balance_signs(y: Indices, entries: Floats) -> Floats:
@@ -101,7 +106,6 @@ def _balance_signs(y: Indices, entries: Floats) -> Floats:
 
 def _balance_pairs(
     y: Indices,
-    K: int,
     entries: Floats,
     columns: Floats | None,
     intercept: bool,
@@ -246,7 +250,7 @@ def _minimise(
     moving = _moving_classes(_class_sums(entries, y) > 0.0)
     variables = (np.arange(q)[:, None] * K + moving).reshape(-1)
     best, best_size, stalls = np.zeros_like(entries), np.inf, 0
-    for _ in range(200):
+    for _ in range(NEWTON_STEPS):
         exponents = _exponents(columns, y, beta, support)
         scaled = entries * np.exp(exponents)
         total = scaled.sum(axis=1)
@@ -263,7 +267,7 @@ def _minimise(
         else:
             stalls += 1
         # At rounding level the residual stops falling; then the best so far is the answer.
-        if size <= EPS or stalls > (1 if best_size <= 16.0 * EPS else 10):
+        if size <= EPS or stalls > (1 if best_size <= ROUNDED * EPS else STALLS):
             break
         step = np.zeros((q, K))
         hess = hessian(columns, y, scaled)[np.ix_(variables, variables)]
@@ -288,7 +292,7 @@ def _moving_classes(arcs: Bools) -> Ints:
 def _exponents(columns: Floats, y: Indices, beta: Floats, support: Bools) -> Floats:
     scores = columns @ beta
     exponents = scores[np.arange(y.size), y][:, None] - scores
-    return np.where(support, np.clip(exponents, -300.0, 300.0), 0.0)
+    return np.where(support, np.clip(exponents, -MOST_EXPONENT, MOST_EXPONENT), 0.0)
 
 
 def _class_hessian(columns: Floats, y: Indices, entries: Floats) -> Floats:

@@ -82,6 +82,31 @@ def certified(
     )
 
 
+def recertified(
+    problem: Problem,
+    solution: Solution,
+    coef: Floats,
+    intercept: Floats,
+    tol: float,
+    status_if_not: str,
+    overwrite_dual: bool = False,
+) -> Solution:
+    """Return the solution with other coefficients, certified from its dual."""
+    return certified(
+        problem,
+        coef,
+        intercept,
+        solution.dual,
+        tol=tol,
+        n_iter=solution.n_iter,
+        seconds=solution.seconds,
+        history=solution.history,
+        solver=solution.solver,
+        status_if_not=status_if_not,
+        overwrite_dual=overwrite_dual,
+    )
+
+
 def _critical(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Certificate:
     """Return how far (W, b) is from critical: the gap of its own tangent problem there."""
     touching = tangent(problem, W, b)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.certificate.certify import certified
+from sparsvm.certificate.certify import recertified
 from sparsvm.problem.latent import with_sums
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Solution
@@ -83,16 +83,5 @@ def finalised(
     moved = np.abs(intercept - solution.intercept)
     if unchanged and np.all(moved <= CENTRED * np.abs(solution.intercept)):
         return replace(solution, intercept=intercept)
-    return certified(
-        problem,
-        coef,
-        intercept,
-        solution.dual,
-        tol=tol,
-        n_iter=solution.n_iter,
-        seconds=solution.seconds,
-        history=solution.history,
-        solver=solution.solver,
-        status_if_not="stalled" if solution.converged else solution.status,
-        overwrite_dual=overwrite_dual,
-    )
+    short = "stalled" if solution.converged else solution.status
+    return recertified(problem, solution, coef, intercept, tol, short, overwrite_dual)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Floats
-from sparsvm.certificate.certify import certified
+from sparsvm.certificate.certify import certified, recertified
 from sparsvm.losses import Hinge, Logistic, SquaredHinge
 from sparsvm.losses.base import differences
 from sparsvm.numerics.cone_program import solve_cone_program
@@ -26,6 +26,8 @@ INTERCEPT = 1e-6
 FAR = 20.0
 # Of the largest margin, so that rounding leaves none of it.
 NEEDED = 1.0 + 1e-9
+# Of the quadratic program: weights are to lose nothing that the certificate would see.
+ACCURACY = 1e-10
 
 
 def without_minimum(problem: Problem, direction: Recession | None) -> bool:
@@ -81,18 +83,7 @@ def least_norm(
     coef[:, free] = projected
     if problem.fit_intercept:
         intercept += (weights - projected) @ mean
-    better = certified(
-        problem,
-        coef,
-        intercept,
-        solution.dual,
-        tol=tol,
-        n_iter=solution.n_iter,
-        seconds=solution.seconds,
-        history=solution.history,
-        solver=solution.solver,
-        status_if_not=solution.status,
-    )
+    better = recertified(problem, solution, coef, intercept, tol, solution.status)
     allowed = max(tol, solution.relative_gap)
     if better.relative_gap > allowed or (solution.converged and not better.converged):
         return solution
@@ -122,7 +113,7 @@ def _within_losses(
         np.zeros(outputs * width),
         [(-rows, -least, "nonnegative")],
         quadratic=sp.diags_array(weight),
-        tol=1e-10,
+        tol=ACCURACY,
     )
     if not np.isfinite(found.x).all():
         return coef, intercept

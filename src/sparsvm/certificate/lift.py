@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.certificate.certify import certified
+from sparsvm.certificate.certify import certified, recertified
 from sparsvm.certificate.gap import UNIT, repaired_dual
 from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
@@ -32,18 +32,7 @@ def lifted(part: Restriction, found: Solution, strength: Floats, tol: float) -> 
     short = "stalled" if found.converged else found.status
     coef = part.lift(found.coef)
     if not homogeneous(part.whole):
-        return certified(
-            part.whole,
-            coef,
-            found.intercept,
-            found.dual,
-            tol=tol,
-            n_iter=found.n_iter,
-            seconds=found.seconds,
-            history=found.history,
-            solver=found.solver,
-            status_if_not=short,
-        )
+        return recertified(part.whole, found, coef, found.intercept, tol, short)
     # The primal value is that of the part, since all other weights are zero. The dual point meets
     # the equalities and masses already; one factor brings the dual norm of all features to 1, and
     # the dual value is proportional to it. A certificate from scratch would repeat all this.

@@ -30,6 +30,7 @@ from sparsvm.certificate.dual_gain import QuadraticGain
 from sparsvm.certificate.dual_slope import limit
 from sparsvm.certificate.gap import conjugate_scale, searched_scale
 from sparsvm.numerics.columns import Columns
+from sparsvm.numerics.conjugate_gradients import conjugate_gradients
 from sparsvm.numerics.split_products import UNIT
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Certificate, relative
@@ -171,22 +172,9 @@ def _newton_step(hessian: Any, columns: Floats, gradient: Floats) -> Floats:
     """
     diagonal = (columns * columns).T @ np.asarray(hessian.diagonal())
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
-    step, residual = np.zeros_like(gradient), gradient.copy()
-    scaled = inverse * residual
-    direction, along = scaled.copy(), float(np.vdot(residual, scaled))
-    first = along
-    for _ in range(MOST_PRODUCTS):
-        if not along > LEFT**2 * first:
-            break
-        product = columns.T @ np.asarray(hessian.product(np.ascontiguousarray(columns @ direction)))
-        curvature = float(np.vdot(direction, product))
-        if not curvature > 0.0:
-            break
-        length = along / curvature
-        step += length * direction
-        residual -= length * product
-        scaled = inverse * residual
-        following = float(np.vdot(residual, scaled))
-        direction = scaled + (following / along) * direction
-        along = following
-    return step
+
+    def product(direction: Floats) -> Floats:
+        scores = np.ascontiguousarray(columns @ direction)
+        return np.asarray(columns.T @ np.asarray(hessian.product(scores)))
+
+    return conjugate_gradients(product, gradient, inverse, MOST_PRODUCTS, LEFT)

@@ -75,7 +75,8 @@ def export_data(
 
     sparsvm data export leukemia genes.csv
     """
-    require_writable(file)
+    whole = file.lower().endswith(".npz")
+    require_writable(file, table=not whole)
     bunch = _loaded(name, subset)
     X, y = bunch.data, bunch.target
     if y.dtype.kind in "iu" and getattr(bunch, "target_names", None) is not None:
@@ -83,7 +84,7 @@ def export_data(
         y = _named(y, labels)
     given = getattr(bunch, "feature_names", None)
     names = [f"x{j}" for j in range(X.shape[1])] if given is None else [str(n) for n in given]
-    if file.lower().endswith(".npz"):
+    if whole:
         import numpy as np
 
         from sparsvm.io.whole_files import replacing

@@ -176,7 +176,8 @@ def path(
     sparsvm path genes.csv --target class --output path.csv
     """
     choice = Choice(loss, penalty, l1_ratio, scale, groups, unpenalised, balanced, tol, max_iter)
-    require_writable(output, report)
+    require_writable(output, table=True)
+    require_writable(report)
     wanted = Wanted(target, True, tuple(drop or ()))
     train, held = training_and_test(data, wanted, format, test, seed)
     from sparsvm.estimators.svm_path import svm_path
@@ -396,7 +397,7 @@ def select(
     sparsvm select genes.csv --target class --max-features 20 --output few_genes.csv
     """
     choice = Choice(loss, penalty, l1_ratio, scale, groups, unpenalised, balanced, tol, max_iter)
-    require_writable(output)
+    require_writable(output, table=True)
     wanted = Wanted(target, True, tuple(drop or ()))
     train, _ = training_and_test(data, wanted, format, None, 0)
     with warnings_told() as short:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from sparsvm.cli.failure import Failure
+from sparsvm.cli.reading import SUFFIXES
 
 
 def note(text: str) -> None:
@@ -56,19 +57,30 @@ def text_output(path: str) -> Iterator[IO[str]]:
 
 
 def write_rows(path: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table as CSV, or with tabs if the name ends with ``.tsv``."""
+    """Write a table as CSV, or with tabs if the name says so."""
+    mark = _delimiter(path)
     with text_output(path) as file:
-        mark = "\t" if path.lower().endswith(".tsv") else ","
         writer = csv.writer(file, delimiter=mark, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
 
 
-def require_writable(*paths: str | None) -> None:
-    """Refuse, before the work begins, to write where nothing can be written."""
+def _delimiter(path: str) -> str:
+    """Return what stands between the cells of a table that is to be written, or refuse its name."""
+    name = path.lower()
+    kind = SUFFIXES.get(Path(name.removesuffix(".gz")).suffix, "csv")
+    if name.endswith(".gz") or kind not in ("csv", "tsv"):
+        raise Failure(f"{path}: tables are written as CSV or TSV; let the name end so.")
+    return "\t" if kind == "tsv" else ","
+
+
+def require_writable(*paths: str | None, table: bool = False) -> None:
+    """Refuse, before the work begins, to write where nothing can be written, or no table."""
     for path in paths:
         if path is None or path == "-":
             continue
+        if table:
+            _delimiter(path)
         folder = Path(os.path.realpath(path)).parent
         if not folder.is_dir():
             raise Failure(f"{path}: there is no folder {str(folder)!r}.")

@@ -45,7 +45,7 @@ def predict(
 
     sparsvm predict model.safetensors new_genes.csv --output predictions.csv
     """
-    require_writable(output)
+    require_writable(output, table=True)
     model = _loaded(model_file)
     table = _samples(model, data, target, drop, format)
     with warnings_told():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from sparsvm.dask.engine import Cluster
-from sparsvm.partitioned.parts import Rows
+from sparsvm.partitioned.parts import Rows, as_part
 
 
 def partitions(
@@ -20,8 +21,12 @@ def partitions(
                 "Without y, X must be a list of partitions, each (X, y) or delayed; got "
                 f"{type(X).__name__}."
             )
-        return [engine.submit(_rows, part) for part in engine.computed(list(X))]
-    columns = [None if c is None else _blocks(c) for c in (X, y, sample_weight, sample_margin)]
+        # The pieces of a tuple may be delayed themselves, or be futures.
+        pieces = [part if isinstance(part, (tuple, list)) else [part] for part in X]
+        ready = iter(engine.computed([piece for part in pieces for piece in part]))
+        return [engine.submit(_rows, *islice(ready, len(part))) for part in pieces]
+    given = {"X": X, "y": y, "sample_weight": sample_weight, "sample_margin": sample_margin}
+    columns = [None if c is None else _blocks(name, c) for name, c in given.items()]
     lengths = {len(blocks) for blocks in columns if blocks is not None}
     if len(lengths) > 1:
         raise ValueError(
@@ -37,12 +42,12 @@ def partitions(
     return [engine.submit(Rows, *parts) for parts in zip(*filled, strict=True)]
 
 
-def _blocks(collection: Any) -> list[Any]:
+def _blocks(name: str, collection: Any) -> list[Any]:
     """Return the delayed blocks of rows of a Dask array or frame."""
     if not hasattr(collection, "to_delayed"):
         raise ValueError(
-            f"fit takes Dask arrays, Dask frames or a list of partitions; got "
-            f"{type(collection).__name__}. For data in memory use sparsvm.SparseSVC."
+            f"{name} must be a Dask array or frame (or X a list of partitions with everything in "
+            f"them); got {type(collection).__name__}. For data in memory use sparsvm.SparseSVC."
         )
     if getattr(collection, "ndim", 1) == 2 and hasattr(collection, "numblocks"):
         if collection.numblocks[1] > 1:
@@ -51,5 +56,5 @@ def _blocks(collection: Any) -> list[Any]:
     return list(np.asarray(collection.to_delayed(optimize_graph=False), dtype=object).ravel())
 
 
-def _rows(part: Any) -> Any:
-    return Rows(*part) if isinstance(part, (tuple, list)) else part
+def _rows(*pieces: Any) -> Any:
+    return as_part(pieces[0] if len(pieces) == 1 else pieces)

@@ -88,8 +88,9 @@ time_limit, warm_start, random_state, verbose
         Parameters
         ----------
         X : Dask array or frame of shape (n_samples, n_features), or a list of partitions
-            Blocks may be dense or scipy CSR matrices and of unknown size. A list holds delayed
-            or plain tuples ``(X, y)``, ``(X, y, sample_weight)`` and so on.
+            Blocks may be dense or scipy CSR matrices and of unknown size. A list holds tuples
+            ``(X, y)``, ``(X, y, sample_weight)`` and so on, of which the whole or the pieces may be
+            delayed or futures.
         y, sample_weight, sample_margin : Dask array or series, optional
             Divided like X.
 

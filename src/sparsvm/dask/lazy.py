@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from sparsvm._typing import Array
 from sparsvm.dask.collections import partitions
 from sparsvm.dask.engine import Cluster
+from sparsvm.estimators.sparse_svc import LogisticOnly
 
 
 class LazyPredictions:
@@ -25,7 +29,7 @@ class LazyPredictions:
         ----------
         X : Dask array or frame, or what :class:`sparsvm.SparseSVC` takes
         """
-        return self._by_blocks("decision_function", X, outputs=len(self.classes_))
+        return self._by_blocks("decision_function", X)
 
     def predict(self, X: Any) -> Any:
         """Return the labels; lazy where X is a Dask collection.
@@ -34,8 +38,9 @@ class LazyPredictions:
         ----------
         X : Dask array or frame, or what :class:`sparsvm.SparseSVC` takes
         """
-        return self._by_blocks("predict", X, outputs=1)
+        return self._by_blocks("predict", X)
 
+    @LogisticOnly
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the logistic loss; lazy where X is a Dask collection.
 
@@ -43,7 +48,17 @@ class LazyPredictions:
         ----------
         X : Dask array or frame, or what :class:`sparsvm.SparseSVC` takes
         """
-        return self._by_blocks("predict_proba", X, outputs=len(self.classes_))
+        return self._by_blocks("predict_proba", X)
+
+    @LogisticOnly
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the probabilities; lazy where X is a Dask collection.
+
+        Parameters
+        ----------
+        X : Dask array or frame, or what :class:`sparsvm.SparseSVC` takes
+        """
+        return self._by_blocks("predict_log_proba", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, computed on the cluster where X is a Dask collection.
@@ -60,7 +75,8 @@ class LazyPredictions:
             pairs = engine.gather([engine.submit(_right, model, part) for part in parts])
         return float(sum(right for right, _ in pairs) / sum(total for _, total in pairs))
 
-    def _by_blocks(self, method: str, X: Any, outputs: int) -> Any:
+    def _by_blocks(self, method: str, X: Any) -> Any:
+        check_is_fitted(self)
         local = self.to_local()
         if not hasattr(X, "to_delayed"):
             return getattr(local, method)(X)
@@ -78,7 +94,8 @@ class LazyPredictions:
         local.__dict__.pop("feature_names_in_", None)
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
-        wide = method == "predict_proba" or (method == "decision_function" and outputs > 2)
+        outputs = len(local.classes_)
+        wide = method.endswith("proba") or (method == "decision_function" and outputs > 2)
         dtype = local.classes_.dtype if method == "predict" else local.coef_.dtype
         return da.map_blocks(  # type: ignore[no-untyped-call]
             _applied,
@@ -90,6 +107,13 @@ class LazyPredictions:
             chunks=(X.chunks[0], (outputs,)) if wide else (X.chunks[0],),
             drop_axis=None if wide else 1,
         )
+
+    def __sklearn_clone__(self) -> Any:
+        # A client cannot be copied: the clone has the same one.
+        own = self.client is None
+        made = super().__sklearn_clone__() if own else clone(copy(self))  # type: ignore[misc]
+        made.client = self.client
+        return made
 
     def __getstate__(self) -> Any:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]

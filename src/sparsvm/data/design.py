@@ -10,21 +10,19 @@ from numpy.typing import ArrayLike
 
 from sparsvm import _core
 from sparsvm._core import Design
-from sparsvm._typing import Array, Counts, Features, Floats
+from sparsvm._typing import Array, Counts, Features
 
 __all__ = ["Design", "make_design"]
 
 _SCALARS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def make_design(
-    X: Any, rows: ArrayLike | None = None, *, center: ArrayLike | None = None
-) -> Design:
+def make_design(X: Any, rows: ArrayLike | None = None) -> Design:
     """View a matrix, without copying it, as the design that solvers work on.
 
-    The design is ``X[rows] - center``, of shape (n, d): sample i is row ``rows[i]`` of `X`. It
-    keeps references to the arrays it reads, which should not change while it lives: changed values
-    or indices give wrong numbers, but none is read outside the matrix.
+    The design is ``X[rows]``, of shape (n, d): sample i is row ``rows[i]`` of `X`. It keeps
+    references to the arrays it reads, which should not change while it lives: changed values or
+    indices give wrong numbers, but none is read outside the matrix.
 
     Parameters
     ----------
@@ -33,13 +31,11 @@ def make_design(
         the array is neither C- nor Fortran-contiguous or is not aligned, or if sparse entries are
         unsorted or duplicated. int64 sparse indices are narrowed to int32 once. A companion copy
         is built on first need for a CSC matrix seen through `rows` (of another CSC matrix the
-        indices are copied), for a CSR matrix asked for
-        single columns or, for ``fbpd``, with no more samples than features and more than 65536
-        weights, and for a dense matrix of at most 4 MB in double precision.
+        indices are copied), for a CSR matrix asked for single columns or, for ``fbpd``, with no
+        more samples than features and more than 65536 weights, and for a dense matrix of at most
+        4 MB in double precision.
     rows : array-like of int, shape (n,), optional
         The row of each sample: any subset, order or repetition. All rows by default.
-    center : array-like of float, shape (d,), optional
-        Subtracted from every row on the fly; dense matrices only.
 
     Returns
     -------
@@ -55,15 +51,7 @@ def make_design(
            [21.]])
     """
     index = None if rows is None else _row_index(rows)
-    middle = None if center is None else np.asarray(center, dtype=np.float64)
-    if not sp.issparse(X):
-        return _dense_design(X, index, middle)
-    if middle is not None:
-        raise ValueError(
-            "A sparse design cannot be centred, since that would fill in its zeros; scale its "
-            "columns without centring them or convert X to a dense array."
-        )
-    return _sparse_design(X, index)
+    return _sparse_design(X, index) if sp.issparse(X) else _dense_design(X, index)
 
 
 def _row_index(rows: ArrayLike) -> Counts:
@@ -86,7 +74,7 @@ def _check_scalar(dtype: np.dtype[Any]) -> None:
         )
 
 
-def _dense_design(X: Any, rows: Counts | None, center: Floats | None) -> Design:
+def _dense_design(X: Any, rows: Counts | None) -> Design:
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
@@ -95,7 +83,7 @@ def _dense_design(X: Any, rows: Counts | None, center: Floats | None) -> Design:
     _check_scalar(X.dtype)
     if not (X.flags.c_contiguous or X.flags.f_contiguous) or not X.flags.aligned:
         X = np.require(X, requirements=["C", "A"])
-    return Design.dense(X, rows, center)
+    return Design.dense(X, rows)
 
 
 def _sparse_design(X: Any, rows: Counts | None) -> Design:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from sparsvm._typing import Array, Features, Floats
 from sparsvm.numerics.sparse_format import checked_sparse
-from sparsvm.parameters import LARGEST
+from sparsvm.parameters import LARGEST, quoted
 
 # Weights of float32 data are float32: 1 / LARGEST_FLOAT32 leaves its digits to what is a millionth.
 LARGEST_FLOAT32 = 1e30
@@ -291,7 +291,7 @@ def class_factors(class_weight: Any, labels: Array, totals: Floats) -> tuple[Flo
     if unknown and missing:
         raise ValueError(
             f"class_weight has the label {unknown[0]!r}, which y has not, and lacks "
-            f"{missing[0]!r}, which y has. The labels of y are {_listed(labels)}."
+            f"{missing[0]!r}, which y has. The labels of y are {quoted(labels.tolist(), most=10)}."
         )
     given = [class_weight.get(label, 1.0) for label in known]
     if not all(isinstance(factor, Real) for factor in given):
@@ -314,7 +314,9 @@ def require_two_classes(labels: Array) -> None:
     """Refuse a training set with fewer than two classes of positive weight."""
     if labels.size >= 2:
         return
-    found = f"only one class, {_listed(labels)}," if labels.size else "no class at all"
+    found = (
+        f"only one class, {quoted(labels.tolist(), most=10)}," if labels.size else "no class at all"
+    )
     error = TooFewClasses(
         f"A classifier needs samples of at least two classes, but y has {found} among the "
         "samples of positive weight."
@@ -326,8 +328,3 @@ def require_two_classes(labels: Array) -> None:
 def _shortened(values: Any, limit: int = 60) -> str:
     shown = repr(values)
     return shown if len(shown) <= limit else f"{shown[:limit]}…"
-
-
-def _listed(labels: Array, limit: int = 10) -> str:
-    shown = ", ".join(repr(label) for label in labels.tolist()[:limit])
-    return shown if labels.size <= limit else f"{shown}, … ({labels.size} in all)"

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsvm.datasets.folder import data_file
 from sparsvm.datasets.loaders import Folder, _bunch, _parts
+from sparsvm.parameters import quoted
 
 _TARGETS = ("domain", "sentiment", "both")
 
@@ -76,8 +77,7 @@ def load_amazon(folder: Folder = None, *, target: str = "domain", return_X_y: bo
     import scipy.sparse as sp
 
     if target not in _TARGETS:
-        names = ", ".join(map(repr, _TARGETS))
-        raise ValueError(f"target must be one of {names}, but is {target!r}.")
+        raise ValueError(f"target must be one of {quoted(_TARGETS)}, but is {target!r}.")
     X = sp.csr_matrix(
         sp.load_npz(data_file("amazon_multidomain/amazon_X.npz", folder)), dtype=float
     )

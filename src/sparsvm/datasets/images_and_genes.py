@@ -8,6 +8,7 @@ import numpy as np
 
 from sparsvm.datasets.folder import data_file
 from sparsvm.datasets.loaders import Folder, _bunch
+from sparsvm.parameters import quoted
 
 _MICROARRAYS = ("nci60", "lymphoma", "su", "christensen")
 
@@ -32,8 +33,7 @@ def load_microarray(name: str, folder: Folder = None, *, return_X_y: bool = Fals
         ``data`` (float64, not standardised), ``target`` (text labels), ``target_names``.
     """
     if name not in _MICROARRAYS:
-        names = ", ".join(map(repr, _MICROARRAYS))
-        raise ValueError(f"name must be one of {names}, but is {name!r}.")
+        raise ValueError(f"name must be one of {quoted(_MICROARRAYS)}, but is {name!r}.")
     return _archive(f"microarray/{name}.npz", folder, return_X_y)
 
 

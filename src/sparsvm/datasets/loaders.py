@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm.datasets.folder import data_file
+from sparsvm.parameters import quoted
 
 Folder = str | os.PathLike[str] | None
 SUBSETS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
@@ -150,8 +151,7 @@ def load_arcene(folder: Folder = None, *, subset: str = "train", return_X_y: boo
 
 def _parts(subset: str) -> tuple[str, ...]:
     if subset not in SUBSETS:
-        names = ", ".join(map(repr, SUBSETS))
-        raise ValueError(f"subset must be one of {names}, but {subset!r} was given.")
+        raise ValueError(f"subset must be one of {quoted(SUBSETS)}, but {subset!r} was given.")
     return SUBSETS[subset]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sparsvm.datasets.folder import data_file
 from sparsvm.datasets.loaders import Folder, _bunch, _parts
+from sparsvm.parameters import quoted
 
 # File, position of the label, first feature.
 _UCI: dict[str, tuple[str, int, int]] = {
@@ -41,7 +42,7 @@ def load_uci(name: str, folder: Folder = None, *, return_X_y: bool = False) -> A
         ``data`` (float64, not scaled), ``target`` (text labels as in the file), ``target_names``.
     """
     if name not in _UCI:
-        raise ValueError(f"name must be one of {', '.join(map(repr, _UCI))}, but is {name!r}.")
+        raise ValueError(f"name must be one of {quoted(_UCI)}, but is {name!r}.")
     file, label, first = _UCI[name]
     lines = data_file(f"uci/{file}", folder).read_text().split()
     rows = [line.split(",") for line in lines if "?" not in line]

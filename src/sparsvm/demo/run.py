@@ -116,7 +116,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = []
     # One thread for everybody, which at these sizes is also the fastest.
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Every weight is zero")  # the search may go too far
+        # The search may go too far.
+        warnings.filterwarnings(
+            "ignore", "Every weight is zero|.* predicted for no training sample"
+        )
         for task in load_tasks(options.seed, options.digits):
             print(f"Learning {task.name}, seven kinds of model ...", flush=True)
             rows = compare(task)

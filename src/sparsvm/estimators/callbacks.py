@@ -1,11 +1,12 @@
-"""The callbacks of scikit-learn 1.9 and later: a task for every report of the solver."""
+"""The callbacks of scikit-learn 1.9 and later: a task for every report of a solver, or fold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sparsvm.data.training_set import TrainingSet
+from sparsvm._typing import Floats
 from sparsvm.solvers import Progress
 
 if TYPE_CHECKING:
@@ -49,7 +50,12 @@ class FitTask:
         self.context: Any = None
         if getattr(estimator, "_skl_callbacks", None):
             self.context = estimator._init_callback_context(max_subtasks=None)
-            self.context.call_on_fit_task_begin(estimator=estimator, **given)
+
+    def begin(self, parts: int | None = None) -> None:
+        """Say that the fit begins, and of how many parts it is, where that is known."""
+        if self.context is not None:
+            self.context.max_subtasks = parts
+            self.context.call_on_fit_task_begin(estimator=self.estimator, **self.given)
 
     def end(self) -> None:
         """Say that the fit is over."""
@@ -61,30 +67,38 @@ class FitTask:
                 reconstruction_attributes=dict,
             )
 
-    def callback(self, data: TrainingSet) -> Callable[[Progress], bool] | None:
-        """Return what a solver is to call, or None without callbacks."""
-        self.data = data
-        return None if self.context is None else self._report
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Say that a part of the fit begins, and that it ends; answers end nothing."""
+        task = None
+        if self.context is not None:
+            task = self.context.subcontext(task_name=name)
+            task.call_on_fit_task_begin(estimator=self.estimator, **self.given)
+        yield
+        if task is not None:
+            task.call_on_fit_task_end(estimator=self.estimator, **self.given)
 
-    def _report(self, progress: Progress) -> bool:
-        task = self.context.subcontext(task_name=f"{progress.solver} report")
-        task.call_on_fit_task_begin(estimator=self.estimator, **self.given)
-        return bool(
-            task.call_on_fit_task_end(
-                estimator=self.estimator,
-                **self.given,
-                reconstruction_attributes=lambda: self._model(progress),
-            )
-        )
+    def callback(
+        self, fitted: Callable[[Floats, Floats], dict[str, Any]]
+    ) -> Callable[[Progress], bool] | None:
+        """Return what a solver is to call, or None without callbacks.
 
-    def _model(self, progress: Progress) -> dict[str, Any] | None:
-        point = progress.coefficients()
-        if point is None:
+        ``fitted`` returns the attributes of an estimator with these coefficients and intercepts.
+        """
+        if self.context is None:
             return None
-        return {
-            "coef_": point[0],
-            "intercept_": point[1],
-            "classes_": self.data.classes,
-            "class_prior_": self.data.class_shares(),
-            "n_features_in_": self.data.design.d,
-        }
+
+        def report(progress: Progress) -> bool:
+            def attributes() -> dict[str, Any] | None:
+                point = progress.coefficients()
+                return None if point is None else fitted(point[0], point[1])
+
+            task = self.context.subcontext(task_name=f"{progress.solver} report")
+            task.call_on_fit_task_begin(estimator=self.estimator, **self.given)
+            return bool(
+                task.call_on_fit_task_end(
+                    estimator=self.estimator, **self.given, reconstruction_attributes=attributes
+                )
+            )
+
+        return report

@@ -22,7 +22,7 @@ from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Hinge, Loss, as_loss
-from sparsvm.parameters import LARGEST
+from sparsvm.parameters import LARGEST, quoted
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
 from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.problem.build import default_alpha, regularised_problem
@@ -33,6 +33,10 @@ from sparsvm.solvers.observed import Observed, listening, unobserved
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+# Settings for the model of an alpha: attempts, the share of its tolerance that the next is asked
+# for at most (half of what the last one fell short of otherwise), and the smallest tolerance.
+ATTEMPTS, SHARPER, SHARPEST = 4, 0.3, 1e-9
 
 
 class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
@@ -276,7 +280,7 @@ def _checked_loss(loss: Any) -> Loss:
 def _checked_penalty(penalty: Any) -> Penalty:
     found = as_penalty(penalty)
     if not (found.convex and isinstance(found, BuiltInPenalty)):
-        names = ", ".join(repr(name) for name, kind in PENALTIES.items() if kind.convex)
+        names = quoted(name for name, kind in PENALTIES.items() if kind.convex)
         raise ValueError(
             f"ConstrainedSparseSVC needs a built-in convex penalty, but penalty={penalty!r} was "
             f"given; use one of {names}."
@@ -292,7 +296,7 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
     """
     began = time.perf_counter()
     tol, solution = control.tol, None
-    for attempt in range(1, 5):
+    for attempt in range(1, ATTEMPTS + 1):
         inner = replace(control, tol=tol, max_iter=None, watch=None)
         found = resolve("auto", problem, inner).solve(problem, start, inner)
         intercept = centred(problem, found.intercept)
@@ -310,10 +314,10 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
             status_if_not="stalled",
         )
         solution = replace(solution, alpha=problem.alpha)
-        if solution.converged or tol <= 1e-9:
+        if solution.converged or tol <= SHARPEST:
             break
         share = problem.alpha * solution.objective / found.objective
-        tol = max(min(0.3 * tol, 0.5 * control.tol * share), 1e-9)
+        tol = max(min(SHARPER * tol, 0.5 * control.tol * share), SHARPEST)
         start = Start(found.coef, found.intercept, found.dual)
     assert solution is not None
     return solution

@@ -22,6 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName, SolverName
 from sparsvm.data.inputs import Within, fit_context
 from sparsvm.data.training_set import Samples, read_all, unchanged_on_error
+from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from sparsvm.estimators.cv_folds import (
     FoldResult,
     Shared,
@@ -33,7 +34,7 @@ from sparsvm.estimators.cv_folds import (
 from sparsvm.estimators.cv_progress import Report, reporting
 from sparsvm.estimators.cv_proof import Proof, fit_as
 from sparsvm.estimators.cv_relaxed import relaxed
-from sparsvm.estimators.cv_results import one_error_rule, stacked, table
+from sparsvm.estimators.cv_results import one_error_rule, stacked, table, warn_of_last
 from sparsvm.estimators.cv_splits import checked_splits, default_folds
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.row_dual import RowDual
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 # as long as loading this whole package.
 
 
-class SparseSVCCV(RowDual, SparseLinearClassifier):
+class SparseSVCCV(CallbackSupportMixin, RowDual, SparseLinearClassifier):
     r"""Sparse classifier whose alpha is chosen by cross-validation along warm-started paths.
 
     In every fold the whole path of alphas is followed (see :func:`~sparsvm.svm_path`) and each of
@@ -137,6 +138,11 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
     -----
     Sample weights enter the fits, the scores of the folds and the alphas. A class that the
     training part of a fold lacks is never predicted in that fold.
+
+    Callbacks of scikit-learn 1.9 or later (``set_callbacks``) are told of every path on all samples
+    and of every fold, in the process that called `fit`; the number of both is known beforehand, so
+    that a progress bar has an end. As in :class:`~sklearn.model_selection.GridSearchCV`, their
+    answers do not end the search, and no model is given to them before the last.
 
     Examples
     --------
@@ -226,6 +232,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         return tags
 
     @fit_context(prefer_skip_nested_validation=False)
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None, **params: Any
     ) -> Self:
@@ -246,6 +253,8 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         """
         thread_count(self.n_jobs)  # refuses what is no number of them
         models = list(self._models())
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        task = FitTask(self, X=X, y=y, metadata=metadata)
         with unchanged_on_error(self):
             samples = read_all(self, X, y, sample_weight=sample_weight, sample_margin=sample_margin)
             given, models = models, self._aligned(models)
@@ -253,10 +262,11 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             routed = self._routed(weights, params)
             splits = self._splits(samples, routed["split"])
             shared = self._shared(samples, routed["score"])
+            task.begin(parts=len(models) * (1 + len(splits)))
             with reporting(bool(self.verbose)) as report:
-                wholes = self._paths(shared, [model for _, model in models], report)
+                wholes = self._paths(shared, [model for _, model in models], report, task)
                 paths = [whole.path for whole in wholes]
-                results = self._scored(shared, models, wholes, splits, report)
+                results = self._scored(shared, models, wholes, splits, report, task)
             candidate, point = self._choose(given, paths, results)
             for name in ("ridge_alpha_", "relaxed_score_"):
                 self.__dict__.pop(name, None)  # of an earlier fit
@@ -269,6 +279,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             elif self.refit:
                 proof = wholes[candidate].proofs[point]
                 self._refit(models[candidate][1], self.path_[point], proof, shared.samples)
+        task.end()
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -354,7 +365,9 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         scorer = None if self.scoring in (None, "accuracy") else self._scorer()
         return Shared(samples, data.classes, scorer, score_params)
 
-    def _paths(self, shared: Shared, models: list[SparseSVC], report: Report) -> list[Whole]:
+    def _paths(
+        self, shared: Shared, models: list[SparseSVC], report: Report, task: FitTask
+    ) -> list[Whole]:
         """Follow the path of every candidate on all samples; folds share its alphas."""
         alphas = None if self.alphas is None else checked_grid(self.alphas)
         n_alphas = self.n_alphas if alphas is None else alphas.size
@@ -365,7 +378,17 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             )
             for c, model in enumerate(models)
         ]
-        return list(Parallel(n_jobs=self._workers(len(tasks)))(tasks))
+        return list(self._run(tasks, task, "path on all samples"))
+
+    def _run(self, tasks: list[Any], task: FitTask, name: str) -> Iterator[Any]:
+        """Yield the results of all tasks in turn; callbacks are told when each is there."""
+        # More workers than tasks would be started in vain.
+        workers = None if self.n_jobs is None else min(self.n_jobs, len(tasks))
+        results = iter(Parallel(n_jobs=workers, return_as="generator")(tasks))
+        for _ in tasks:
+            with task.part(name):
+                result = next(results)
+            yield result
 
     def _scored(
         self,
@@ -374,6 +397,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
         wholes: list[Whole],
         splits: list[tuple[Array, Array]],
         report: Report,
+        task: FitTask,
     ) -> list[list[FoldResult]]:
         """Run every fold of every candidate, in parallel; one list of folds per candidate."""
         report.total = (1 + len(splits)) * sum(len(whole.path) for whole in wholes)
@@ -385,8 +409,7 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             for f, (train, test) in enumerate(splits)
         ]
         done: list[FoldResult] = []
-        workers = self._workers(len(tasks))
-        for result in Parallel(n_jobs=workers, return_as="generator")(tasks):
+        for result in self._run(tasks, task, "fold"):
             done.append(result)
             params = models[(len(done) - 1) // len(splits)][0]
             told = ", ".join(f"{name}={value!r}" for name, value in params.items())
@@ -403,10 +426,6 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
                 stacklevel=4,
             )
         return [done[first : first + len(splits)] for first in range(0, len(done), len(splits))]
-
-    def _workers(self, n_tasks: int) -> int | None:
-        # More workers than tasks would be started in vain.
-        return None if self.n_jobs is None else min(self.n_jobs, n_tasks)
 
     # ------------------------------------------------------------------ what is chosen
 
@@ -434,6 +453,8 @@ class SparseSVCCV(RowDual, SparseLinearClassifier):
             t = one_error_rule(self.scores_, t)
         self.best_index_ = int(firsts[candidate]) + t
         self.path_, self.alphas_ = paths[candidate], grids[candidate]
+        if self.alphas is None and self.alphas_.size == self.n_alphas:
+            warn_of_last(t, self.alphas_)
         self.alpha_ = float(self.alphas_[t])
         self.best_score_ = float(means[self.best_index_])
         self.best_params_ = {"alpha": self.alpha_, **models[candidate][0]}

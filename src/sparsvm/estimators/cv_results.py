@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -53,3 +54,15 @@ def one_error_rule(scores: Floats, best: int) -> int:
     means = scores.mean(axis=1)
     error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
     return int(np.flatnonzero(means >= means[best] - error)[0])
+
+
+def warn_of_last(chosen: int, alphas: Floats) -> None:
+    """Warn where the last alpha of a default grid is chosen: what follows it was not tried."""
+    if chosen == alphas.size - 1 > 0:
+        warnings.warn(
+            f"The best alpha, {alphas[chosen]:.3g}, is the smallest one that was tried: smaller "
+            "ones may be better. Lower eps; where features have different units, standardise them "
+            "or give the penalty weights='scale'.",
+            UserWarning,
+            stacklevel=4,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +16,7 @@ from sparsvm.certificate.finalise import finalised, inner_tolerance, tolerance
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller, Within, fit_context, read_samples
 from sparsvm.data.label_sets import LabelSets, read_label_sets
 from sparsvm.data.training_set import unchanged_on_error
+from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from sparsvm.estimators.fit_warnings import advise
 from sparsvm.estimators.linear import SparseLinearClassifier, column_scores
 from sparsvm.estimators.thresholds import regressed_threshold
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class SparseLabelRanker(SparseLinearClassifier):
+class SparseLabelRanker(CallbackSupportMixin, SparseLinearClassifier):
     r"""Linear ranking of labels, for samples with several of them, that uses few features.
 
     With scores :math:`S_i = W x_i + b` of the labels and the label sets :math:`Y_i` it minimises
@@ -199,6 +201,7 @@ class SparseLabelRanker(SparseLinearClassifier):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
 
@@ -220,6 +223,10 @@ class SparseLabelRanker(SparseLinearClassifier):
         if not (isinstance(self.solver, str) and self.solver == "auto"):
             RANKING.as_solver(self.solver)
         threads = thread_count(self.n_jobs)
+        # Scorers take what is here.
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        task = FitTask(self, X=X, y=y, metadata=metadata)
+        task.begin()
         with unchanged_on_error(self):
             known = read_label_sets(self, X, y, sample_weight)
             dtype = known.data.dtype
@@ -235,10 +242,12 @@ class SparseLabelRanker(SparseLinearClassifier):
                     control,
                     self.time_limit,
                     self.on_interrupt,
+                    task.callback(partial(self._attributes, problem, known)),
                 )
                 solution = finalised(problem, solution, dtype, tol)
             self._store(problem, known, solution)
         advise(problem, solution, tol=tol)
+        task.end()
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -321,18 +330,7 @@ class SparseLabelRanker(SparseLinearClassifier):
             caller = Caller.named("SparseLabelRanker.path")
             known = read_label_sets(caller, X, y, sample_weight)
             problem = self._problem(known)
-            if alphas is None:
-                largest = largest_ranking_alpha(problem)
-                if not np.isfinite(largest):
-                    raise ValueError(
-                        f"The penalty {problem.penalty.kind!r} leaves no weight at zero, so that "
-                        "there is no largest alpha to begin with. Give alphas."
-                    )
-                grid = grid_below(largest, n_alphas, eps)
-            else:
-                grid = checked_grid(alphas)
-            if not grid[0] > 0.0:
-                raise ValueError("No feature lowers the loss: there is no path to follow.")
+            grid = self._grid(problem, n_alphas, eps) if alphas is None else checked_grid(alphas)
             control = self._control(known.data.dtype, threads)
             solver = resolve_ranking(self.solver, problem, control)
             tol = tolerance(self.tol, known.data.dtype)
@@ -352,6 +350,19 @@ class SparseLabelRanker(SparseLinearClassifier):
         return RankingProblem.of(
             data.design, data.y, data.mass, loss, terms, alpha, self.fit_intercept
         )
+
+    @staticmethod
+    def _grid(problem: RankingProblem, n_alphas: int, eps: float) -> Floats:
+        """Return decreasing alphas from the smallest at which every weight is zero."""
+        largest = largest_ranking_alpha(problem)
+        if not np.isfinite(largest):
+            raise ValueError(
+                f"The penalty {problem.penalty.kind!r} leaves no weight at zero, so that "
+                "there is no largest alpha to begin with. Give alphas."
+            )
+        if not largest > 0.0:
+            raise ValueError("No feature lowers the loss: there is no path to follow.")
+        return grid_below(largest, n_alphas, eps)
 
     def _control(self, dtype: np.dtype[Any], threads: int) -> Control:
         return Control(
@@ -378,24 +389,36 @@ class SparseLabelRanker(SparseLinearClassifier):
 
     def _store(self, problem: RankingProblem, known: LabelSets, solution: Solution) -> None:
         dtype = known.data.dtype
-        self.classes_ = known.labels
-        self.multilabel_ = known.multilabel
         same = solution.coef.dtype == dtype
-        self.coef_ = solution.coef if same else Columns.of(solution.coef).dense(dtype)
-        self.intercept_ = solution.intercept.astype(dtype)
+        coef = solution.coef if same else Columns.of(solution.coef).dense(dtype)
+        for name, value in self._attributes(problem, known, coef, solution.intercept).items():
+            setattr(self, name, value)
         self.alpha_ = problem.alpha
         self.objective_ = float(solution.objective)
         self.dual_gap_ = float(solution.relative_gap)
         self.n_iter_ = int(solution.n_iter)
         self.result_ = solution
+
+    def _attributes(
+        self, problem: RankingProblem, known: LabelSets, coef: Floats, intercept: Floats
+    ) -> dict[str, Any]:
+        """What a model needs for predictions."""
         slope: Floats = np.zeros(problem.n_outputs)
         level = 0.0
         if known.multilabel and isinstance(self.threshold, str):
-            scores = problem.scores(solution.coef, solution.intercept)
+            scores = problem.scores(coef, intercept)
             slope, level = regressed_threshold(scores, known.sets[problem.y], problem.mass)
         elif known.multilabel:
             level = float(self.threshold)
-        self.threshold_coef_, self.threshold_intercept_ = slope.astype(dtype), level
+        return {
+            "coef_": coef,
+            "intercept_": intercept.astype(known.data.dtype),
+            "classes_": known.labels,
+            "multilabel_": known.multilabel,
+            "threshold_coef_": slope.astype(known.data.dtype),
+            "threshold_intercept_": level,
+            "n_features_in_": known.data.design.d,
+        }
 
     def _n_outputs(self) -> int:
         return len(self.classes_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from numbers import Real
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -15,6 +15,7 @@ from sparsvm._typing import (
     Array,
     Bools,
     ClassWeight,
+    Floats,
     LossName,
     OnInterrupt,
     PenaltyName,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class _Probabilities:
+class LogisticOnly:
     """A method that only a logistic model has, as scikit-learn's ``available_if``.
 
     Asking another model for it says what to do instead, which ``available_if`` cannot.
@@ -65,6 +66,17 @@ class _Probabilities:
             f"loss={loss!r} are no probabilities. Use loss='logistic', or wrap the estimator in "
             "sklearn.calibration.CalibratedClassifierCV."
         )
+
+
+def _attributes(data: TrainingSet, coef: Floats, intercept: Floats) -> dict[str, Any]:
+    """What a model needs for predictions, for the callbacks of scikit-learn."""
+    return {
+        "coef_": coef,
+        "intercept_": intercept,
+        "classes_": data.classes,
+        "class_prior_": data.class_shares(),
+        "n_features_in_": data.design.d,
+    }
 
 
 class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
@@ -263,13 +275,15 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
         # Scorers take what is here.
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         task = FitTask(self, X=X, y=y, metadata=metadata)
+        task.begin()
         with unchanged_on_error(self):
             data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
                 problem = self._problem(data, loss, penalty)
                 direction = recession(problem)
                 start = self._start(problem, data)
-                solution = self._solve(problem, data, start, direction, task.callback(data))
+                callback = task.callback(partial(_attributes, data))
+                solution = self._solve(problem, data, start, direction, callback)
             predicted = self._store(problem, data, solution)
         tol = tolerance(self.tol, data.dtype)
         advise(problem, solution, tol=tol, direction=direction, names=data.feature_names)
@@ -278,7 +292,7 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
         task.end()
         return self
 
-    @_Probabilities
+    @LogisticOnly
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class; only with the logistic loss.
 
@@ -296,7 +310,7 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    @_Probabilities
+    @LogisticOnly
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of :meth:`predict_proba`, exact where that rounds to zero.
 

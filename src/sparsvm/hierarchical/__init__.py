@@ -7,6 +7,7 @@ from typing import Any
 from sparsvm.hierarchical.hsdm import HSDM
 from sparsvm.hierarchical.result import HierarchicalSolution
 from sparsvm.hierarchical.staged import Staged
+from sparsvm.parameters import quoted
 
 __all__ = ["HSDM", "SOLVERS", "HierarchicalSolution", "Staged", "as_hierarchical_solver"]
 
@@ -28,8 +29,7 @@ def as_hierarchical_solver(solver: Any) -> Any:
             return SOLVERS[solver]()
     elif isinstance(solver, tuple(SOLVERS.values())):
         return solver
-    names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
     raise ValueError(
-        f"solver must be one of {names}, or an object of sparsvm.hierarchical, but {solver!r} was "
-        "given."
+        f"solver must be one of {quoted(['auto', *SOLVERS])}, or an object of "
+        f"sparsvm.hierarchical, but {solver!r} was given."
     )

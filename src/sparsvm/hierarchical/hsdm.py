@@ -22,6 +22,9 @@ from sparsvm.solvers.run.progress import progress
 
 # Iterations before which nothing counts as settled.
 FEWEST = 1000
+# Iterations between records: at least so many, and this part of those that passed, so that records
+# cost next to nothing.
+EVERY, EVERY_PART = 50, 8
 
 
 class HSDM(Parameterised):
@@ -104,7 +107,9 @@ class HSDM(Parameterised):
         of_samples: list[tuple[int, Floats]] = []
         report, stopped = progress(self.name, control), False
         while True:
-            method.run(min(max(50, method.iteration // 8), self.max_iter - method.iteration))
+            method.run(
+                min(max(EVERY, method.iteration // EVERY_PART), self.max_iter - method.iteration)
+            )
             coef, intercept = _lifted(problem, method.point(), basis)
             hinges = sample_hinges(problem, coef, intercept)
             hinge = float(np.sum(problem.mass * hinges))

@@ -20,6 +20,8 @@ from sparsvm.problem.solution import History
 
 # The bound on the hinge speaks of all models up to this multiple of the returned norm.
 REACH = 1e3
+# Attempts to lengthen a rounded classifier until it separates; each leaves only second-order terms.
+LENGTHENINGS = 5
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -154,7 +156,7 @@ class HierarchicalSolution:
         A separating classifier is lengthened by what rounding takes from its margins.
         """
         coef, intercept, factor = self.coef, self.intercept, 1.0
-        for _ in range(5):
+        for _ in range(LENGTHENINGS):
             coef = (factor * self.coef).astype(dtype).astype(np.float64)
             intercept = (factor * self.intercept).astype(dtype).astype(np.float64)
             missing = float(sample_hinges(problem, coef, intercept).max())

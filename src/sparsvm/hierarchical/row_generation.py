@@ -15,6 +15,9 @@ from sparsvm.hierarchical.reduction import ReducedSamples
 FEW = 1500
 # The accuracy of the solves that only look for rows.
 LOOSE = 1e-4
+# They find what is violated by so many times as much, and end where the rows that come in are less
+# than this part of those that are there.
+ROUGHLY, FEW_NEW = 10, 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +102,12 @@ class RowGenerator(Generic[Found]):
             if excess is None:
                 return found, rows
             missing = np.where(self._allowed & ~chosen, excess, -np.inf)
-            worst = self._worst(missing, allowance if accuracy == tol else 10 * accuracy)
+            worst = self._worst(missing, allowance if accuracy == tol else ROUGHLY * accuracy)
             if worst.size:
                 chosen.ravel()[worst] = True
             elif accuracy == tol:
                 return found, rows
-            if worst.size <= chosen.sum() // 50:
+            if worst.size <= chosen.sum() // FEW_NEW:
                 accuracy = tol
 
     def _rows(self, chosen: Bools) -> Rows:

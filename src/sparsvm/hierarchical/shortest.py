@@ -18,6 +18,8 @@ ROUGH = 1e-6
 FINE = 1e-10
 # Multipliers, of which the largest are of order 1 in all, that count as positive.
 POSITIVE = 1e-10
+# What the third stage may lose of the longest difference and of the rows.
+LOST = 1e-9
 
 
 def shortest_on_face(
@@ -71,8 +73,8 @@ def even_out(samples: ReducedSamples, face: Face, optimum: Optimum, tol: float) 
     state, _ = search.polished(*search.interior(True, tol), True)
     x = search.unknowns(state.z)
     after = pair_norms(samples, x)
-    better = (after**2).sum() < (norms**2).sum() and after.max() <= longest * (1.0 + 1e-9)
-    return x if better and search.excess(x)[~face.tied].max(initial=0.0) <= 1e-9 else optimum.x
+    better = (after**2).sum() < (norms**2).sum() and after.max() <= longest * (1.0 + LOST)
+    return x if better and search.excess(x)[~face.tied].max(initial=0.0) <= LOST else optimum.x
 
 
 def _free_directions(

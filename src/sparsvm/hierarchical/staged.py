@@ -26,6 +26,10 @@ from sparsvm.solvers.run.progress import progress
 # programs are polished afterwards.
 LINEAR_TOLERANCE = 1e-11
 CONE_TOLERANCE = 1e-8
+# The residual at which intercepts of length zero are reached, and steps of SciPy's active sets for
+# each pair of classes (its own limit is 3).
+NO_LENGTH = 1e-12
+STEPS_A_PAIR, FEWEST_PAIRS = 100, 30
 
 
 class Staged(Parameterised):
@@ -201,8 +205,8 @@ def shortest_intercepts(lifted: Floats, face: Face, intercept: Floats) -> Floats
     system = np.vstack([sign.T, least / size])
     target = np.zeros(K + 1)
     target[-1] = 1.0
-    solution, residual = nnls(system, target, maxiter=100 * max(K * K, 30))
-    if residual <= 1e-12:
+    solution, residual = nnls(system, target, maxiter=STEPS_A_PAIR * max(K * K, FEWEST_PAIRS))
+    if residual <= NO_LENGTH:
         return intercept
     rest = target - system @ solution
     shortest = -size * rest[:-1] / rest[-1]

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from sparsvm.data.inputs import MOST_FEATURES
 from sparsvm.estimators.label_ranker import SparseLabelRanker
+from sparsvm.estimators.label_ranker_cv import SparseLabelRankerCV
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.selector import SparseSelector
 from sparsvm.estimators.sparse_svc import SparseSVC
@@ -61,7 +62,7 @@ def require_consistent(est: Any) -> None:
     ):
         raise ValueError("class_prior_ is not one share of the weight for each class")
     est._checked_coefficients()
-    if isinstance(est, SparseLabelRanker):
+    if isinstance(est, SparseLabelRanker | SparseLabelRankerCV):
         slope, level = known.get("threshold_coef_"), known.get("threshold_intercept_")
         if not (
             isinstance(slope, np.ndarray)

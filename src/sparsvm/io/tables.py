@@ -9,6 +9,7 @@ from sparsvm.budget.problem import ConstrainedSolution
 from sparsvm.estimators import ConstrainedSparseSVC, MaxMarginSVC, SparseSVC
 from sparsvm.estimators.cv import SparseSVCCV
 from sparsvm.estimators.label_ranker import SparseLabelRanker
+from sparsvm.estimators.label_ranker_cv import SparseLabelRankerCV
 from sparsvm.estimators.selector import SparseSelector
 from sparsvm.estimators.stability import StabilitySelection
 from sparsvm.hierarchical import SOLVERS as HIERARCHICAL_SOLVERS
@@ -27,6 +28,7 @@ ESTIMATORS: dict[str, type[Any]] = {
         ConstrainedSparseSVC,
         MaxMarginSVC,
         SparseLabelRanker,
+        SparseLabelRankerCV,
         SparseSelector,
         StabilitySelection,
     )

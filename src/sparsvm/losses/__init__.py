@@ -13,6 +13,7 @@ from sparsvm.losses.logistic import Logistic
 from sparsvm.losses.ovr_squared_hinge import OvrSquaredHinge
 from sparsvm.losses.ramp import Ramp
 from sparsvm.losses.squared_hinge import SquaredHinge
+from sparsvm.parameters import quoted
 
 __all__ = [
     "LOSSES",
@@ -44,7 +45,7 @@ def as_loss(loss: str | Loss) -> Loss:
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()
-    known = ", ".join(repr(name) for name in LOSSES)
     raise ValueError(
-        f"loss={loss!r} is not a loss; pass an object of sparsvm.losses or one of: {known}."
+        f"loss={loss!r} is not a loss; pass an object of sparsvm.losses or one of: "
+        f"{quoted(LOSSES)}."
     )

@@ -15,7 +15,7 @@ from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName, S
 from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.cv import SparseSVCCV as CVOnOneMachine
-from sparsvm.estimators.cv_folds import FoldResult
+from sparsvm.estimators.cv_folds import FoldResult, without_features
 from sparsvm.estimators.cv_results import one_error_rule, stacked, table
 from sparsvm.estimators.linear import SparseLinearClassifier, column_scores, highest
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 # As in scikit-learn.
 FOLDS = 5
+# Times an alpha at which the model of all rows has no features: that of a fold has none there.
+FAR_ABOVE = 1e3
 
 
 class SparseSVCCV(SparseLinearClassifier):
@@ -184,7 +186,10 @@ cv_results_, n_splits_
                 # Where no feature helps, all alphas are as good.
                 points = follow(prepared, everyone, grid_below(1.0, self.n_alphas, self.eps))
             first = Start(points.coefs[0].toarray().astype(np.float64), points.intercepts[0])
-            results = [self._fold(prepared, fold, points.alphas, first) for fold in range(count)]
+            zeros = without_features(points.coefs, prepared.problem(everyone, 1.0))
+            results = [
+                self._fold(prepared, fold, points.alphas, first, zeros) for fold in range(count)
+            ]
             self._choose(as_path(points, self._model(), everyone), results)
             self.n_splits_ = count
             everyone.name_features(self)
@@ -216,9 +221,19 @@ cv_results_, n_splits_
             random_state=self.random_state,
         )
 
-    def _fold(self, prepared: Prepared, fold: int, grid: Floats, start: Start) -> FoldResult:
-        """Follow the path without a fold and score its points on that fold, in one pass."""
+    def _fold(
+        self, prepared: Prepared, fold: int, grid: Floats, start: Start, zeros: int
+    ) -> FoldResult:
+        """Follow the path without a fold and score its points on that fold, in one pass.
+
+        At the first ``zeros`` alphas the model of all rows has no features, and so has that of the
+        fold, whose alpha_max may be larger: one far above it stands for them.
+        """
         population = prepared.left_out(fold)
+        where = np.arange(grid.size)
+        if zeros:
+            grid = np.append(FAR_ABOVE * grid[0], grid[zeros:])
+            where = np.maximum(where - zeros + 1, 0)
         points = follow(prepared, population, grid, start=start)
         engine = prepared.engine
         test = engine.broadcast(_Test(population, points))
@@ -226,12 +241,13 @@ cv_results_, n_splits_
         right, total = np.sum([np.append(r, t) for r, t in engine.gather(handles)], axis=0), 0.0
         engine.release([test, *handles])
         right, total = right[:-1], float(right[-1])
+        selected = [np.unique(coef.indices).astype(np.intp) for coef in points.coefs]
         return FoldResult(
-            right / total if total > 0.0 else np.full(grid.size, np.nan),
-            points.n_selected,
+            right[where] / total if total > 0.0 else np.full(where.size, np.nan),
+            points.n_selected[where],
             sum(status != "optimal" for status in points.statuses),
-            points.seconds,
-            [np.unique(coef.indices).astype(np.intp) for coef in points.coefs],
+            points.seconds[where],
+            [selected[t] for t in where],
         )
 
     def _choose(self, path: SVMPath, results: list[FoldResult]) -> None:

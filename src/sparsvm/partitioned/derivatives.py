@@ -21,6 +21,11 @@ from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.build import problem_on
 from sparsvm.problem.problem import Problem
 
+# Columns with at most this share of non-zeros are multiplied as sparse ones. Second derivatives of
+# 4000 rows x 300: 0.30 s from dense columns; from sparse ones 0.06 s with a share of 0.02, 0.19 s
+# with 0.1 and 0.50 s with 0.2.
+SPARSE = 0.1
+
 
 class Place(NamedTuple):
     """What all partitions are told: the problem's constants and a point."""
@@ -239,9 +244,13 @@ def _curvature(
         loss = loss.only(rows, curved)
         scores, y, mass, margins, X = curved, y[rows], mass[rows], margins[rows], X[rows]
     first = place.cost.shape[0] - outputs  # class 0 of two has no weights
-    columns = X[:, features]
-    columns = columns.toarray() if sp.issparse(columns) else np.asarray(columns)
-    Z = np.column_stack([columns, np.ones(columns.shape[0])]).astype(np.float64)
+    columns, ones = X[:, features], np.ones((scores.shape[0], 1))
+    Z: Any
+    if sp.issparse(columns) and columns.nnz <= SPARSE * columns.shape[0] * m:
+        Z = sp.csr_array(sp.hstack([columns, ones]), dtype=np.float64)
+    else:
+        columns = columns.toarray() if sp.issparse(columns) else np.asarray(columns)
+        Z = np.hstack([columns, ones]).astype(np.float64)
     for k in range(outputs):
         direction = np.zeros_like(scores)
         direction[:, first + k] = 1.0
@@ -249,7 +258,10 @@ def _curvature(
         for l in range(k + 1):
             used = np.flatnonzero(h[:, l])
             part = Z[used] if used.size < Z.shape[0] else Z
-            block = (part * h[used, l][:, None]).T @ part
+            if sp.issparse(part):
+                block = (part.T @ (sp.diags_array(h[used, l]) @ part)).toarray()
+            else:
+                block = (part * h[used, l][:, None]).T @ part
             H[k * m : (k + 1) * m, l * m : (l + 1) * m] = block
             H[l * m : (l + 1) * m, k * m : (k + 1) * m] = block.T
     return H

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.problem.solution import History, Solution
+from sparsvm.problem.solution import History, Solution, relative
 
 # Passes where nothing is said: the hinge and Newton steps took at most 20, quasi-Newton steps 100.
 PASSES = 300
@@ -54,10 +54,18 @@ class Fitted:
     intercept: Floats
     objective: float
     dual_objective: float
-    gap: float
-    relative_gap: float
     status: str
     rounds: tuple[Round, ...]
+
+    @property
+    def gap(self) -> float:
+        """How far the objective is from its lower bound, and no more than that from the optimum."""
+        return max(self.objective - self.dual_objective, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap relative to the objective."""
+        return relative(self.gap, self.objective)
 
     def solution(self, n_classes: int) -> Solution:
         """Return it as a solution of a problem in memory, without dual variables."""

@@ -25,7 +25,7 @@ from sparsvm.partitioned.store import Store
 from sparsvm.partitioned.survey import Population
 from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha
 from sparsvm.problem.build import problem_on
-from sparsvm.problem.problem import Problem
+from sparsvm.problem.problem import ROUNDING, Problem
 from sparsvm.problem.solution import Control, Solution, Start, relative
 from sparsvm.solvers import Solver, resolve
 
@@ -74,7 +74,7 @@ class _Best(NamedTuple):
 
     def floor(self, alpha: float) -> float:
         """Return the rounding error of the objective."""
-        return 16.0 * float(np.finfo(np.float64).eps) * (self.size + alpha * self.penalty)
+        return ROUNDING * (self.size + alpha * self.penalty)
 
 
 class HingeFits:
@@ -186,8 +186,6 @@ class HingeFits:
             intercept=self.best.intercept,
             objective=self.best.value(alpha),
             dual_objective=bound,
-            gap=gap,
-            relative_gap=relative(gap, self.best.value(alpha)),
             status=status,
             rounds=tuple(rounds),
         )

@@ -76,11 +76,12 @@ class Model:
         point = np.column_stack([coef[:, features], place.intercept])
 
         def value(z: Floats) -> float:
-            return problem.alpha * scaled.value(np.ascontiguousarray(z[:, :m]))
+            return problem.alpha * scaled.value(np.ascontiguousarray(z[:, :m])) if m else 0.0
 
         def prox(z: Floats, step: float) -> Floats:
             out = z.copy()
-            out[:, :m] = scaled.prox(np.ascontiguousarray(z[:, :m]), problem.alpha * step)
+            if m:  # else the intercepts alone
+                out[:, :m] = scaled.prox(np.ascontiguousarray(z[:, :m]), problem.alpha * step)
             return out
 
         inner = point * units

@@ -29,8 +29,8 @@ from sparsvm.partitioned.proximal_hinge import ProximalHinge
 from sparsvm.partitioned.smooth import balancing_factors, dual_scale, line_search, working_set
 from sparsvm.partitioned.sums import Sums
 from sparsvm.partitioned.survey import Population
-from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Control, Start, relative
+from sparsvm.problem.problem import ROUNDING, Problem
+from sparsvm.problem.solution import Control, Start
 
 # Settings.
 # The first sigma, over the mean cost of a mistake, and its growth from round to round.
@@ -115,14 +115,11 @@ class MultiplierFits:
             else:
                 run.advance(features)
         best = run.best
-        gap = max(best.value - run.bound, 0.0)
         return Fitted(
             coef=best.coef,
             intercept=best.intercept,
             objective=best.value,
             dual_objective=run.bound,
-            gap=gap,
-            relative_gap=relative(gap, best.value),
             status="optimal" if run.optimal else status,
             rounds=tuple(run.rounds),
         )
@@ -269,7 +266,7 @@ class _Run:
 
     def _point(self) -> _Best:
         penalty = self.alpha * self.problem.penalty.value(self.place.coef)
-        floor = 16.0 * float(np.finfo(np.float64).eps) * (self.here.size + penalty)
+        floor = ROUNDING * (self.here.size + penalty)
         return _Best(self.place.coef, self.place.intercept, self.here.exact + penalty, floor)
 
     def _seen(self, features: Features) -> None:

@@ -16,16 +16,22 @@ from sparsvm._typing import Array
 Path = str | os.PathLike[str]
 # Rows read at a time where nothing is said: 64 MB of dense doubles.
 PART_BYTES = 1 << 26
+# An entry of sparse data is a number and an index half its size.
+SPARSE_ENTRY = 1.5
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some samples with their labels and, if there are any, weights and margins."""
+    """Some samples with their labels and, if there are any, weights, margins and names of columns.
+
+    Frames need no names: they have their own.
+    """
 
     X: Any
     y: Any
     sample_weight: Any = None
     sample_margin: Any = None
+    names: tuple[str, ...] | None = None
 
     def load(self) -> Rows:
         """Return the samples, which are in memory."""
@@ -103,23 +109,26 @@ def split_rows(
     >>> len(split_rows(*load_iris(return_X_y=True), rows=40))
     4
     """
+    X = X if hasattr(X, "shape") else np.asarray(X)
     n = X.shape[0]
     if len(y) != n:
         raise ValueError(f"X has {n} rows but y has {len(y)} labels.")
     rows = _rows_of_a_part(X) if rows is None else rows
-    extras = [None if e is None else np.asarray(e) for e in (sample_weight, sample_margin)]
+    weight, margin = (None if e is None else np.asarray(e) for e in (sample_weight, sample_margin))
+    cuts = [slice(at, at + rows) for at in range(0, n, rows)]
     return [
         Rows(
-            X[at : at + rows],
-            y[at : at + rows],
-            *(e if e is None else e[at : at + rows] for e in extras),
+            X[cut],
+            y[cut],
+            None if weight is None else weight[cut],
+            None if margin is None else margin[cut],
         )
-        for at in range(0, n, rows)
+        for cut in cuts
     ]
 
 
 def _rows_of_a_part(X: Any) -> int:
-    entries = X.nnz / max(1, X.shape[0]) * 1.5 if sp.issparse(X) else X.shape[1]
+    entries = X.nnz / max(1, X.shape[0]) * SPARSE_ENTRY if sp.issparse(X) else X.shape[1]
     return max(1, int(PART_BYTES / (8 * max(1.0, entries))))
 
 
@@ -253,6 +262,8 @@ def _read_svmlight(
 def from_parquet(path: Path, target: str, *, columns: Sequence[str] | None = None) -> list[Stored]:
     """Return one partition for each row group of a Parquet file; needs pyarrow.
 
+    The model keeps the names of the columns.
+
     Parameters
     ----------
     path : path
@@ -291,9 +302,9 @@ def from_parquet(path: Path, target: str, *, columns: Sequence[str] | None = Non
     ]
 
 
-def _read_row_group(path: Path, group: int, columns: list[str], target: str) -> tuple[Any, Any]:
+def _read_row_group(path: Path, group: int, columns: list[str], target: str) -> Rows:
     import pyarrow.parquet as parquet
 
     table = parquet.ParquetFile(path).read_row_group(group, [*columns, target])
     X = np.column_stack([table[name].to_numpy(zero_copy_only=False) for name in columns])
-    return X, table[target].to_numpy(zero_copy_only=False)
+    return Rows(X, table[target].to_numpy(zero_copy_only=False), names=tuple(columns))

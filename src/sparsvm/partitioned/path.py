@@ -18,6 +18,7 @@ from sparsvm.partitioned.engine import Engine, Threads
 from sparsvm.partitioned.parts import as_parts
 from sparsvm.partitioned.prepare import Prepared
 from sparsvm.partitioned.survey import Population
+from sparsvm.partitioned.zero import class_intercepts
 from sparsvm.path.grid import (
     LEFT_OF_LOSS,
     checked_grid,
@@ -157,6 +158,8 @@ def follow(
         grid = checked_grid(alphas)
         if start is None or start.coef.shape != (first.n_outputs, first.d):
             start = prepared.sample_solution(first.with_alpha(float(grid[0])))
+        if not np.any(start.coef) and first.penalty.free.size == 0:
+            start = Start(start.coef, class_intercepts(population, first))
     tol = tolerance(prepared.model.tol, population.dtype)
     points: list[Kept] = []
     for alpha in grid:

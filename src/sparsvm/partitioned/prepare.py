@@ -103,7 +103,9 @@ class Prepared:
             margin,
             loss=self.loss,
             cost=cost,
-            penalty=self.penalty.resolve(population.d, 1 if K == 2 else K, deviation),
+            penalty=self.penalty.resolve(
+                population.d, 1 if K == 2 else K, deviation, population.feature_names
+            ),
             alpha=default_alpha(population.total) if alpha is None else float(alpha),
             fit_intercept=self.model.fit_intercept,
         )
@@ -112,6 +114,12 @@ class Prepared:
         """Return what fits the problem at any alpha."""
         if isinstance(self.loss, Hinge):
             return HingeFits(self.engine, self.parts, population, first, self.model.solver)
+        if not first.penalty.by_features:
+            raise ValueError(
+                "Smooth losses over partitions take the penalties of sparsvm.penalties; one of "
+                f"your own, such as {self.penalty.name!r}, goes with the hinge, or in memory with "
+                "sparsvm.SparseSVC."
+            )
         return SmoothFits(self.engine, self.parts, population, first)
 
     def sample_solution(self, first: Problem) -> Start:

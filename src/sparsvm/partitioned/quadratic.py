@@ -26,6 +26,8 @@ RIDGE = 1e-12
 TINY = 1e-300
 # No entry of a quasi-Newton model's diagonal is below this share of the mean.
 LEAST_DIAGONAL = 1e-6
+# Residuals of a model's minimiser, far below what a step moves.
+ACCURACY = 1e-9
 
 
 class Quadratic(Protocol):
@@ -52,7 +54,7 @@ class Quadratic(Protocol):
 class Assembled:
     """A matrix, which is factorised."""
 
-    accuracy = 1e-9
+    accuracy = ACCURACY
 
     def __init__(self, H: Floats) -> None:
         size = float(np.trace(H)) / H.shape[0]
@@ -81,7 +83,7 @@ class QuasiNewton:
     where L is the strictly lower part of :math:`S^\top Y` and D its diagonal.
     """
 
-    accuracy = 1e-9
+    accuracy = ACCURACY
 
     def __init__(self, diagonal: Floats, steps: Floats, changes: Floats) -> None:
         mean = float(diagonal.mean())

@@ -19,12 +19,10 @@ from sparsvm.partitioned.fitted import Fitted, Limits, Round
 from sparsvm.partitioned.model import Model
 from sparsvm.partitioned.sums import Sums
 from sparsvm.partitioned.survey import Population
-from sparsvm.path.smooth_zero_model import smooth_free_coefficients
-from sparsvm.penalties import L1
-from sparsvm.problem.build import problem_on
-from sparsvm.problem.problem import Problem
+from sparsvm.partitioned.zero import class_intercepts
+from sparsvm.problem.problem import ROUNDING, Problem
 from sparsvm.problem.restriction import slope_strength
-from sparsvm.problem.solution import Control, Start, relative
+from sparsvm.problem.solution import Control, Start
 
 # Settings.
 # Features join where their dual norm is beyond this share of its limit, at most so many at once.
@@ -90,7 +88,7 @@ class SmoothFits:
         if alpha >= self.largest and not np.any(coef):
             expected = float(np.finfo(np.float64).tiny)  # nothing, if the certificate agrees
         while True:
-            floor = 16.0 * np.finfo(np.float64).eps * (here.size + alpha * terms.value(coef))
+            floor = ROUNDING * (here.size + alpha * terms.value(coef))
             enough = max(control.tol * abs(value), floor)
             late = bool(rounds) and rounds[-1].seconds > limits.seconds
             last_pass = late or len(rounds) >= limits.passes
@@ -134,8 +132,6 @@ class SmoothFits:
             intercept=last,
             objective=shown,
             dual_objective=bound,
-            gap=gap,
-            relative_gap=relative(gap, shown),
             status=status,
             rounds=tuple(rounds),
         )
@@ -147,25 +143,12 @@ class SmoothFits:
         """
         first, sums = self.first, self.sums
         terms = first.penalty
-        outputs, K = first.n_outputs, first.n_classes
-        coef = np.zeros((outputs, first.d))
+        coef = np.zeros((first.n_outputs, first.d))
         if not terms.is_norm and terms.l1_ratio == 0.0:
-            return float(np.inf), Start(coef, np.zeros(outputs))
+            return float(np.inf), Start(coef, np.zeros(first.n_outputs))
         loss = first.loss
         assert isinstance(loss, SmoothLoss)
-        # Without margins of their own, the samples of a class are alike where weights are zero.
-        alike = problem_on(
-            np.zeros((K, 1)),
-            np.arange(K, dtype=np.int32),
-            self.population.priors,
-            None,
-            loss=loss,
-            cost=first.cost,
-            penalty=L1().resolve(1, outputs, None),
-            alpha=1.0,
-            fit_intercept=first.fit_intercept,
-        )
-        _, intercept = smooth_free_coefficients(alike)
+        intercept = class_intercepts(self.population, first)
         none = np.zeros(0, dtype=np.int32)
         model = Model(first, sums)
         at = partial(Place, self.population, loss, first.cost, terms)

@@ -63,7 +63,7 @@ def read(part: Any, number: int) -> Rows:
 
 
 def _read(part: Any, number: int) -> tuple[Rows, tuple[str, ...] | None]:
-    """Return the rows of a partition, and the names of its columns if it is a frame."""
+    """Return the rows of a partition, and the names of its columns if they have any."""
     rows, caller = as_part(part).load(), Caller.named("fit")
     if rows.X.shape[0] == 0:
         return rows, None
@@ -75,9 +75,9 @@ def _read(part: Any, number: int) -> tuple[Rows, tuple[str, ...] | None]:
         margin = read_per_sample(rows.sample_margin, X.shape[0], "sample_margin")
     except ValueError as error:
         raise ValueError(f"Partition {number}: {error}") from error
-    names = getattr(caller, "feature_names_in_", None)
+    names = getattr(caller, "feature_names_in_", rows.names)
     kept = Rows(X.tocsr() if sp.issparse(X) else X, y, weight, margin)
-    return kept, None if names is None else tuple(names.tolist())
+    return kept, None if names is None else tuple(names)
 
 
 def row_bytes(X: Any) -> float:

@@ -28,7 +28,7 @@ _ROUNDS = 60
 # Rough fits. They begin at this share of the upper bound; where zero is optimal the next share is
 # as large, and after so many smaller and smaller, in case alpha_max is zero. (The first bound was
 # 1 to 3.3 times alpha_max; a fit at 0.7 alpha_max takes hardly longer than one at 0.9.)
-_SHARE, _LEAST_SHARE, _FALLS = 0.7, 0.1, 3
+_SHARE, _LEAST_SHARE, _FALLS, _SMALLER = 0.7, 0.1, 3, 0.1
 _ROUGH_GAP, _ROUGH_ROUNDS = 1e-2, 24
 # A fit tells something where its gap is this share of what its weights gain at that alpha.
 _TELLING = 0.1
@@ -41,6 +41,9 @@ _NOTHING = 1e-7
 _NO_LOSS = 1e-12
 # Relative gaps asked of the solver on the way, from the first to the smallest it can give.
 _FIRST_GAP, _LAST_GAP = 1e-6, 1e-11
+# What the gap may be of a gain without hiding a hundredth of the next step, and the fall of the gap
+# where nothing was gained.
+_HIDDEN, _SHARPER = 0.01, 1e-2
 # The relative gap promised for the model of zeros.
 _ZERO_GAP = 1e-10
 
@@ -207,7 +210,7 @@ class _Bracket:
                 alpha, tol = ratio, min(tol, _TELLING * self._gain)
             elif self.lower == 0.0:
                 falls += 1
-                share = _SHARE - 0.1 * max(0, falls - _FALLS)
+                share = _SHARE - _SMALLER * max(0, falls - _FALLS)
                 alpha = max(_LEAST_SHARE, share) * min(alpha, self.upper)
             else:
                 tol *= _TELLING
@@ -220,12 +223,11 @@ class _Bracket:
             if self._within(precision):
                 break
             if ratio > alpha:
-                # What the gap may be without hiding a hundredth of the next step.
-                alpha, tol = ratio, float(np.clip(0.01 * self._gain, _LAST_GAP, _FIRST_GAP))
+                alpha, tol = ratio, float(np.clip(_HIDDEN * self._gain, _LAST_GAP, _FIRST_GAP))
             elif self.lower == 0.0:
                 alpha = _LEAST_SHARE * min(alpha, self.upper)
             elif tol > _LAST_GAP:
-                tol = max(_LAST_GAP, 1e-2 * tol)
+                tol = max(_LAST_GAP, _SHARPER * tol)
             else:
                 break
 

@@ -72,8 +72,9 @@ class PointsBetween:
         self._ready: dict[int, Solution] = {}
         self._curvature = float("inf")  # relative excess of a line one step of the grid away
         solver = resolve(steps.solver, steps.problem, steps.control)
-        first = solver.stages[0].solver if isinstance(solver, Chain) else solver
-        exact = isinstance(first, InteriorPoint)
+        if isinstance(solver, Chain):
+            solver = next(stage.solver for stage in solver.stages if not stage.cold)
+        exact = isinstance(solver, InteriorPoint)
         self._least = _LEAST_STRIDE if exact else _LEAST_STRIDE_OF_SWEEPS
 
     @staticmethod

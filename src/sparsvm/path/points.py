@@ -17,29 +17,9 @@ Self = TypeVar("Self", bound="PathPoints")
 
 @dataclass(frozen=True, eq=False)
 class PathPoints:
-    """Solutions for a decreasing sequence of alphas; :class:`~sparsvm.SVMPath` is what users see.
+    """Solutions for a decreasing sequence of alphas.
 
-    Attributes
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-        Decreasing.
-    coefs : list of n_alphas CSR matrices of shape (n_outputs, n_features)
-        Weights, with exact zeros left out; n_outputs is 1 for two classes.
-    intercepts : ndarray of shape (n_alphas, n_outputs)
-    objectives : ndarray of shape (n_alphas,)
-    gaps : ndarray of shape (n_alphas,)
-        Certified duality gaps, relative to the objectives; where the problem is not convex, how
-        far the points are from critical instead.
-    nonzeros : ndarray of shape (n_alphas,)
-        Non-zero weights.
-    n_selected : ndarray of shape (n_alphas,)
-        Features that any class uses.
-    seconds : ndarray of shape (n_alphas,)
-        Time taken by each point.
-    statuses : list of str
-        "optimal" where the gap met the tolerance.
-    classes : ndarray
-        Labels, one for each row of the weights (two for a single row).
+    :class:`~sparsvm.SVMPath`, which users see, says what each of them is.
     """
 
     alphas: Floats

@@ -258,7 +258,7 @@ def read_problem(
 
 def require_known(problem: Problem, convex: bool = True) -> None:
     """Refuse a user's own penalty and, if ``convex``, what is not: it has no alpha_max."""
-    if not problem.penalty.built_in:
+    if problem.penalty.only_prox:
         raise ValueError(
             "Paths and alpha_max need a built-in penalty: they leave out features that a user's "
             "own penalty may couple with others. Fit such models with SparseSVC, alpha by alpha, "

@@ -43,6 +43,8 @@ _EXACT, _SMALL = 1e-15, 1e-11
 _VALUE_ROUNDING, _LEAST_STEP = 1e-13, 1e-12
 # The Hessian is singular along one direction per column; this is above its rounding.
 _SINGULAR = 1e-14
+# Exponents below it are zero beside the largest, which is 1.
+_LEAST_EXPONENT = -600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +182,7 @@ def _partition(
     """Return the convex function at beta and the entries scaled by it."""
     exponents = columns @ beta
     exponents -= exponents.max(axis=1, keepdims=True, initial=-np.inf)
-    scaled = entries * np.exp(np.clip(exponents, -600.0, 0.0))
+    scaled = entries * np.exp(np.clip(exponents, _LEAST_EXPONENT, 0.0))
     totals = scaled.sum(axis=1)
     shift = (columns @ beta).max(axis=1, initial=-np.inf)
     value = float(np.sum(mass * (np.log(totals) + shift))) - float(np.sum(wanted * beta))

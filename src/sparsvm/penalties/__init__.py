@@ -6,6 +6,7 @@ into a :class:`~sparsvm.penalties.terms.PenaltyTerms` with groups and weights sp
 
 from __future__ import annotations
 
+from sparsvm.parameters import quoted
 from sparsvm.penalties.base import Penalty
 from sparsvm.penalties.capped_l1 import CappedL1
 from sparsvm.penalties.elastic_net import ElasticNet
@@ -47,8 +48,7 @@ def as_penalty(penalty: str | Penalty) -> Penalty:
         return penalty
     if isinstance(penalty, str) and penalty in PENALTIES:
         return PENALTIES[penalty]()
-    known = ", ".join(repr(name) for name in PENALTIES)
     raise ValueError(
         f"penalty={penalty!r} is not a penalty; pass an object of sparsvm.penalties or one of: "
-        f"{known}."
+        f"{quoted(PENALTIES)}."
     )

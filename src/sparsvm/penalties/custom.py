@@ -21,6 +21,7 @@ class CustomTerms(PenaltyTerms):
 
     kind: ClassVar[str] = "custom"
     built_in: ClassVar[bool] = False
+    only_prox: ClassVar[bool] = True
     is_norm: ClassVar[bool] = False
 
     penalty: Any = None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm._typing import Array
-from sparsvm.parameters import only_counts
+from sparsvm.parameters import only_counts, quoted
 
 Names = Sequence[str] | Array | None
 
@@ -52,7 +52,7 @@ class Features:
                 "but X has no feature names. Pass X as a frame whose column names are strings (in "
                 "a pipeline: set_output(transform='pandas')), or use positions"
             )
-        return f"which X has not; its features are {_listed(self.names)}"
+        return f"which X has not; its features are {quoted(self.names, most=5)}"
 
 
 def aligned_groups(groups: Any, features: Features) -> Any:
@@ -189,8 +189,3 @@ def holds_lists(groups: Any) -> bool:
         and len(groups) > 0
         and all(isinstance(members, (list, set, np.ndarray)) for members in groups)
     )
-
-
-def _listed(names: list[str], limit: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown}, … ({len(names)} in all)"

@@ -46,6 +46,8 @@ class PenaltyTerms:
         A (weighted) norm has a dual norm; the others a conjugate.
     built_in : bool
         Whether the core knows it; a user's own penalty is known by its methods only.
+    only_prox : bool
+        Whether all that is known of it are its values, its dual norm or conjugate and its prox.
     separable : bool
         Whether it is a sum over single coefficients, so that ``groups`` do not matter.
     quadratic : bool
@@ -71,6 +73,7 @@ class PenaltyTerms:
     kind: ClassVar[str]
     convex: ClassVar[bool] = True
     built_in: ClassVar[bool] = True
+    only_prox: ClassVar[bool] = False
     is_norm: ClassVar[bool] = True
     separable: ClassVar[bool] = False
     quadratic: ClassVar[bool] = False

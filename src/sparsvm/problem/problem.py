@@ -20,6 +20,9 @@ from sparsvm.numerics.rows import row_blocks, row_max, row_sum
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.latent import folded, unfolded
 
+# Settings: the rounding error of an objective, relative to the size of what it is computed from.
+ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
+
 
 class DesignLike(Protocol):
     """What a problem asks of its design matrix (see :func:`sparsvm.data.design.make_design`)."""
@@ -39,9 +42,6 @@ class DesignLike(Protocol):
 
     def transposed(self, Y: Floats, /) -> Floats:
         """X' Y for Y of shape (n, K)."""
-
-    def transposed_range(self, first: int, last: int, Y: Floats, /) -> Floats:
-        """X[:, first:last]' Y for Y of shape (n, K)."""
 
     def abs_scores(self, w: Floats, /) -> Floats:
         """|X| w for w of shape (d,)."""
@@ -262,6 +262,11 @@ class Problem:
         """Whether each class has a term of its own: one-vs-rest with more than two classes."""
         return self.n_classes > 2 and not self.loss.of_differences
 
+    @property
+    def n_blocks(self) -> int:
+        """How many diagonal blocks the Hessian of the loss has: outputs that share no term."""
+        return self.n_outputs if self.n_classes > 2 and not self.loss.of_differences else 1
+
     def signed_dual(self, dual: Floats, overwrite: bool = False) -> Floats:
         r"""Return :math:`\tilde Y`, the derivative of the loss that ``dual`` stands for.
 
@@ -328,7 +333,7 @@ class Problem:
             columns = W if isinstance(W, Columns) else Columns.all_of(W)
             tilted = float(np.sum(np.abs(self.tilt[:, columns.used] * columns.values)))
             total += self.alpha * (self._penalty_value(columns) + tilted)
-        return 16.0 * float(np.finfo(np.float64).eps) * total
+        return ROUNDING * total
 
     def dual_at(self, scores: Floats) -> Floats:
         """Return the dual point that belongs to the scores, for smooth losses; not yet feasible.

@@ -99,7 +99,7 @@ def _direction(problem: Problem, columns: Floats, *, complete: bool) -> Floats |
         rows = inequalities(problem, columns, samples)
         if rows is None:
             return None
-        point = _most_strict(problem, rows, complete)
+        point = _most_strict(rows, complete)
         slack = rows @ point
         if (slack.min() if complete else slack.max()) <= STRICT:
             if complete or samples.size == n or _spans(rows, columns, problem):
@@ -142,7 +142,7 @@ def inequalities(problem: Problem, columns: Floats, samples: Ints) -> Floats | N
     return rows[kept].reshape(-1, outputs * width)
 
 
-def _most_strict(problem: Problem, rows: Floats, complete: bool) -> Floats:
+def _most_strict(rows: Floats, complete: bool) -> Floats:
     """Maximise the least of the inequalities, or their sum, over a box."""
     size = rows.shape[1]
     bounds = [(-1.0, 1.0)] * size

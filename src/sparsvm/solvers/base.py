@@ -59,6 +59,14 @@ class Solver(Parameterised):
         """Say in a sentence why this solver cannot solve ``problem``; None when it can."""
         raise NotImplementedError
 
+    def _needs_more_than_prox(self, problem: Problem) -> str | None:
+        """Say so unless more is known of the penalty than its values and its prox."""
+        if not problem.penalty.built_in:
+            return f"{self.name} takes the built-in penalties only."
+        if problem.penalty.only_prox:
+            return f"{self.name} needs more of {problem.penalty.kind} than its prox."
+        return None
+
     def _needs_hinge(self, problem: Problem, built_in: bool = True) -> str | None:
         """Say so unless the loss is the hinge and the penalty convex (and built in)."""
         if not isinstance(problem.loss, Hinge):

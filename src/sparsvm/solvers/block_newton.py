@@ -16,10 +16,10 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.native import smooth_problem
-from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
+from sparsvm.solvers.run.options import MOST, check_at_least_one, check_positive, iteration_limit
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
-from sparsvm.solvers.sample_space import fits_sample_space, newton_in_sample_space
+from sparsvm.solvers.sample_space import fits_sample_space, newton_in_sample_space, step_work
 
 # Rules of thumb, set once: the share of tol that the gap inside is brought to, the factor for each
 # further attempt, and where to give up.
@@ -61,6 +61,9 @@ class BlockNewton(Solver):
     max_iter : int, default=1000
         Pricings allowed when the estimator's ``max_iter`` is None; 5 to 30 are usual, l1 at a
         tiny alpha takes hundreds of cheap ones.
+    max_work : float or None, default=None
+        Multiplications after which it ends, counted as those of a matrix product: slower ones
+        count for more. None is no limit. ``auto`` lets it go as far as ``interior_point`` would.
 
     Examples
     --------
@@ -76,8 +79,9 @@ class BlockNewton(Solver):
     name: ClassVar[str] = "block_newton"
     in_slices: ClassVar[bool] = True
 
-    def __init__(self, max_iter: int = 1000) -> None:
+    def __init__(self, max_iter: int = 1000, max_work: float | None = None) -> None:
         self.max_iter = max_iter
+        self.max_work = max_work
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say why not: a loss that is not smooth or a penalty that is not convex."""
@@ -85,20 +89,25 @@ class BlockNewton(Solver):
             return "block_newton solves smooth losses only."
         if not problem.penalty.convex:
             return "block_newton solves convex penalties only."
-        if not problem.penalty.built_in:
-            return "block_newton takes the built-in penalties only."
-        return None
+        return self._needs_more_than_prox(problem)
 
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Solve to ``control.tol`` from the coefficients of ``start``."""
         check_at_least_one(self, "max_iter")
+        left = np.inf
+        if self.max_work is not None:
+            check_positive("max_work", self.max_work)
+            left = self.max_work
         began = time.perf_counter()
         limit = iteration_limit(self.max_iter, control, MOST)
         best, histories, done, sharper = None, [], 0, FIRST_SHARE
         if fits_sample_space(problem):
-            best = self._by_samples(problem, start, control, limit, began)
+            work = step_work(problem)
+            steps = max(1, int(min(left / work, limit)))
+            best = self._by_samples(problem, start, control, limit, steps, began)
             done, start = best.n_iter, Start(best.coef, best.intercept, best.dual)
-            if best.converged or done >= limit:
+            left -= done * work
+            if best.converged or done >= limit or left <= 0.0:
                 return best
         weights, intercept = _point(problem, start)
         cold = start is None and best is None
@@ -112,18 +121,20 @@ class BlockNewton(Solver):
                     start_intercept=intercept,
                     tol=max(sharper * control.tol, 1e-15),
                     max_iter=limit - done,
+                    max_work=left,
                     continuation=cold,
                     callback=progress(self.name, control),
                 )
                 intercept = raw["intercept"]
                 histories.append((done, time.perf_counter() - began, raw["history"]))
                 done += raw["iterations"]
+                left -= raw["work"]
                 solution = self._certify(
                     problem, weights, intercept, control, done, limit, began, histories
                 )
                 if best is None or solution.gap < best.gap:
                     best = solution
-                if best.converged or done >= limit or sharper < LEAST_SHARE:
+                if best.converged or done >= limit or left <= 0.0 or sharper < LEAST_SHARE:
                     break
                 # The gap inside neglects the repair of the dual that the certificate makes, so a
                 # solution that just misses is asked for again, sharper.
@@ -132,11 +143,17 @@ class BlockNewton(Solver):
         return best
 
     def _by_samples(
-        self, problem: Problem, start: Start | None, control: Control, limit: int, began: float
+        self,
+        problem: Problem,
+        start: Start | None,
+        control: Control,
+        limit: int,
+        most: int,
+        began: float,
     ) -> Solution:
         with blas_threads(control.n_jobs or 1):
             coef, intercept, steps = newton_in_sample_space(
-                problem, start, 1e-2 * control.tol, limit
+                problem, start, 1e-2 * control.tol, most
             )
         solution = self._certify(
             problem, np.ascontiguousarray(coef.T), intercept, control, steps, limit, began, []

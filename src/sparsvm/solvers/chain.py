@@ -19,7 +19,8 @@ class Stage(NamedTuple):
     """One link of a chain: ``solver`` works until the relative gap is at most ``until``.
 
     With ``until=0`` it works until the tolerance of the whole chain. ``limit`` takes the place of
-    its own limit of iterations.
+    its own limit of iterations. With ``cold`` it is passed over where there is a start with its
+    dual.
 
     Examples
     --------
@@ -31,6 +32,7 @@ class Stage(NamedTuple):
     solver: Solver
     until: float = 0.0
     limit: int | None = None
+    cold: bool = False
 
 
 class Chain(Solver):
@@ -72,7 +74,7 @@ class Chain(Solver):
         began = time.perf_counter()
         best: Solution | None = None
         runs: list[tuple[float, Solution]] = []
-        for stage in self.stages:
+        for stage in self.stages_from(start):
             entered = time.perf_counter() - began
             limit = stage.limit if control.max_iter is None else control.max_iter
             ended = run_stage(
@@ -103,9 +105,14 @@ class Chain(Solver):
         assert best is not None
         return _joined(best, runs, control.tol, time.perf_counter() - began)
 
+    def stages_from(self, start: Start | None) -> tuple[Stage, ...]:
+        """Return the stages that run from a start: the last one always does."""
+        warm = start is not None and start.dual is not None
+        return tuple(s for s in self.stages if not (warm and s.cold)) or self.stages[-1:]
+
     def attempt(self, problem: Problem, start: Start | None, control: Control) -> Attempt | None:
         """Ask the first stage, where that is the one to finish."""
-        first = self.stages[0]
+        first = self.stages_from(start)[0]
         return first.solver.attempt(problem, start, control) if first.until == 0.0 else None
 
 

@@ -54,7 +54,8 @@ class ConeProgram(Solver):
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say why not: another loss, a penalty that is not convex, too large."""
-        if (reason := self._needs_hinge(problem)) is not None:
+        reason = self._needs_hinge(problem) or self._needs_more_than_prox(problem)
+        if reason is not None:
             return reason
         entries = cone_entries(problem)
         if entries > MOST_ENTRIES:

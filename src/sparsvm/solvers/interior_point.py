@@ -95,8 +95,8 @@ class InteriorPoint(Solver):
         """Say why not: a loss or penalty that is not convex, factorisations too large."""
         if not problem.convex:
             return "interior_point solves convex losses and penalties only."
-        if not problem.penalty.built_in:
-            return "interior_point takes the built-in penalties only."
+        if (reason := self._needs_more_than_prox(problem)) is not None:
+            return reason
         if isinstance(problem.loss, SmoothLoss):
             return unsupported_smooth(problem)
         # K matrices of size n from the side of the samples, or one of at most the size of all

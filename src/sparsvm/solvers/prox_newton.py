@@ -10,6 +10,7 @@ from sparsvm import _core
 from sparsvm._typing import Bools, Features, Floats
 from sparsvm.certificate.certify import certified, certify
 from sparsvm.certificate.ranking_gap import balanced
+from sparsvm.numerics.conjugate_gradients import conjugate_gradients
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.restriction import Restriction, columns_of, group_strength
@@ -32,8 +33,13 @@ STILL_FALLING = 10.0
 # the diagonal of the Hessian, at first, at least, and beyond which a face gives no step.
 MOST_PRODUCTS, LEFT = 100, 0.05
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-4, 1e-10, 1e3
-# Line searches: sufficient decrease, halvings, and the share of the objective that is rounding.
-ARMIJO, HALVINGS, ROUNDING = 1e-4, 25, 4e-16
+# Factors of the damping after a step, and after a step that did not lower the objective.
+LESS_DAMPING, MORE_DAMPING = 0.1, 100.0
+# Line searches: sufficient decrease, trials, the factor of a Newton step from one to the next, and
+# the share of the objective that is rounding.
+ARMIJO, HALVINGS, SHORTER, ROUNDING = 1e-4, 25, 0.25, 4e-16
+# No entry of the metric, and of the diagonal on a face, is below these shares of the largest.
+LEAST_METRIC, LEAST_DIAGONAL = 1e-8, 1e-12
 # Iterations without any decrease after which a working set is given up.
 IDLE = 5
 
@@ -79,7 +85,7 @@ class ProxNewton(Solver):
         """Say why not: another loss, or a penalty that is not built in."""
         if not isinstance(problem, RankingProblem):
             return "prox_newton solves label ranking only."
-        if not (problem.penalty.built_in and problem.penalty.convex):
+        if problem.penalty.only_prox or not problem.penalty.convex:
             return "prox_newton takes the built-in convex penalties only."
         return None
 
@@ -209,7 +215,9 @@ class _Inner:
         G, g = problem.transposed(self.R), np.asarray(self.R).sum(axis=0)
         hessian = _core.PairHessian(problem.rows, self.scores)
         metric, metric_b = self.curvatures(hessian)
-        least = 1e-8 * max(float(metric.max(initial=0.0)), float(metric_b.max(initial=0.0)), 1e-300)
+        least = LEAST_METRIC * max(
+            float(metric.max(initial=0.0)), float(metric_b.max(initial=0.0)), 1e-300
+        )
         metric, metric_b = np.maximum(metric, least), np.maximum(metric_b, least)
         if not terms.separable:
             largest = np.zeros(terms.n_groups)
@@ -240,15 +248,15 @@ class _Inner:
         slope = problem.transposed(self.R) + alpha * face.slope()
         gradient = self._joined(face.gathered(slope), np.asarray(self.R).sum(axis=0))
         metric = self._joined(face.squared(diagonal + alpha * face.curvature()), diagonal_b)
-        metric = np.maximum(metric, 1e-12 * float(metric.max(initial=0.0)))
+        metric = np.maximum(metric, LEAST_DIAGONAL * float(metric.max(initial=0.0)))
         if not gradient.any() or not metric.all():
             return
         while self.damping <= MOST_DAMPING:
             step = self._newton_direction(hessian, face, gradient, metric)
             if self._searched(face, step, float(gradient @ step)):
-                self.damping = max(0.1 * self.damping, LEAST_DAMPING)
+                self.damping = max(LESS_DAMPING * self.damping, LEAST_DAMPING)
                 return
-            self.damping *= 100.0
+            self.damping *= MORE_DAMPING
         self.damping = DAMPING
 
     def _joined(self, z: Floats, b: Floats) -> Floats:
@@ -270,26 +278,7 @@ class _Inner:
             curved = problem.transposed(rows) + alpha * face.curved(move)
             return self._joined(face.gathered(curved), rows.sum(axis=0)) + self.damping * metric * x
 
-        inverse = 1.0 / metric
-        step, residual = np.zeros_like(gradient), -gradient
-        scaled = inverse * residual
-        direction, along = scaled, float(residual @ scaled)
-        end = LEFT**2 * along
-        for _ in range(MOST_PRODUCTS):
-            if along <= end:
-                break
-            bent = product(direction)
-            curvature = float(direction @ bent)
-            if not curvature > 0.0:
-                break
-            length = along / curvature
-            step = step + length * direction
-            residual = residual - length * bent
-            scaled = inverse * residual
-            following = float(residual @ scaled)
-            direction = scaled + (following / along) * direction
-            along = following
-        return step
+        return conjugate_gradients(product, -gradient, 1.0 / metric, MOST_PRODUCTS, LEFT)
 
     def _searched(self, face: Face, step: Floats, slope: float) -> bool:
         """Go along the step, as far as the objective falls; False if it does not."""
@@ -302,7 +291,7 @@ class _Inner:
             if value < self.objective and value <= self.objective + ARMIJO * length * slope:
                 self._accept(W, b, scores)
                 return True
-            length *= 0.25
+            length *= SHORTER
         return False
 
     def _accept(self, W: Floats, b: Floats, scores: Floats) -> None:

@@ -18,7 +18,7 @@ RANKING = Registry(
     (
         Rule(
             (FISTA.name,),
-            lambda problem, control: not problem.penalty.built_in,
+            lambda problem, control: problem.penalty.only_prox,
             "a user's own penalty has a prox and nothing else",
         ),
         Rule((ProxNewton.name,), lambda problem, control: True, "Newton steps on few features"),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from sparsvm.parameters import quoted
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
 from sparsvm.solvers.base import Solver
@@ -23,17 +24,23 @@ from sparsvm.solvers.papers.fbpd import FBPD
 from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.fobos import FOBOS
 from sparsvm.solvers.sdca import SDCA
-from sparsvm.solvers.smooth_interior_point.systems import samples_work
+from sparsvm.solvers.smooth_interior_point import predicted_work
+
+Limit = int | Callable[[Problem], int]
+Named = str | Callable[[Problem], Solver]
+Link = Named | tuple[str, float] | tuple[str, float, Limit] | tuple[str, float, Limit, bool]
 
 
 class Rule(NamedTuple):
     """One line of the table: run ``chain`` when ``when(problem, control)`` holds, for ``why``.
 
-    Each link is the name of a solver, or a name and the relative gap at which it hands over to
-    the next, or these and its limit of iterations. A solver that stalls hands over too.
+    Each link is the name of a solver or a function of the problem that returns one; or a name and
+    the relative gap at which it hands over to the next, or these and its limit of iterations, a
+    number or a function of the problem, or these and whether it is passed over where there is a
+    warm start. A solver that stalls hands over too.
     """
 
-    chain: tuple[str | tuple[str, float] | tuple[str, float, int], ...]
+    chain: tuple[Link, ...]
     when: Callable[[Problem, Control], bool]
     why: str
 
@@ -44,36 +51,47 @@ MANY_SAMPLES = 500
 MANY_SPARSE_SAMPLES, MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS = 50, 150
 TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON = 3000
 LAST_DIGITS = 1e-5
-FEW_SWEEPS = 300
-# Coefficients of a smooth loss that interior_point takes all at once, in 0.1 s to 4 s, the
-# multiplications of a step that make it cheap, and block_newton's pricings before that: four of
-# five problems of the stress search end within them. Where steps are not cheap they may be more:
-# digits (7e8), squared hinge with l1/l2 and logistic with l1: 80 and 49 pricings in 1.1 and 0.6 s,
-# 1.6 and 1.9 s with a hand-over after 20.
-SMALL_SMOOTH_SYSTEM, CHEAP_FEATURE_STEP, FEW_PRICINGS = 2000, 2e8, 20
-# Multiplications of a step of interior_point from the side of few samples, a tenth of a second, and
-# block_newton's pricings before that: wide data usually end within them.
-CHEAP_SMOOTH_STEP, MORE_PRICINGS = 1e9, 200
+# Sweeps before newton, whose steps cost the more of them the more coefficients there are, the most
+# and the least.
+SWEEPS_PER_COEFFICIENT, FEW_SWEEPS, FEWEST_SWEEPS = 0.5, 300, 50
+# Sweeps before interior_point where they take at most half the time of its steps from a cold start:
+# the steps, and a multiplication of a sweep in those of factorisations, which are so much faster.
+OPENING_SWEEPS, COLD_STEPS, SLOW_MULTIPLICATION = 100, 20, 10.0
 # Multiplications of one of interior_point's thirty steps from the side of the features: with these
 # it ends within hundredths of a second, and within ten seconds or so.
 CHEAP_STEP, AFFORDABLE_STEP = 2e6, 5e9
 
 
 def _step(problem: Problem) -> float:
-    return problem.n * float(problem.n_outputs * problem.d) ** 2
+    return problem.n * float(problem.n_outputs * problem.d) ** 2 / problem.n_blocks
 
 
-def _few_smooth_coefficients(problem: Problem) -> bool:
-    return problem.loss.smooth and problem.n_outputs * (problem.d + 1) <= SMALL_SMOOTH_SYSTEM
+def _sweeps_before_newton(problem: Problem) -> int:
+    sweeps = SWEEPS_PER_COEFFICIENT * problem.n_outputs * problem.d
+    return int(min(max(FEWEST_SWEEPS, sweeps), FEW_SWEEPS))
 
 
-def _few_smooth_samples(problem: Problem) -> bool:
-    n, terms = problem.n, problem.penalty
-    groups = 0
-    if terms.group_order is not None:
-        groups = terms.n_groups * (problem.n_outputs if terms.per_class else 1)
-    work = samples_work(n, problem.n_classes, problem.n_outputs * problem.d, groups, 0)
-    return work <= CHEAP_SMOOTH_STEP
+def _sweeps_pay(problem: Problem) -> bool:
+    """Whether sweeps cost little beside the cheaper elimination of interior_point's steps."""
+    n, K, terms = float(problem.n), problem.n_classes, problem.penalty
+    if not terms.is_norm or problem.tilt is not None:
+        return False
+    coefficients = float(problem.n_outputs * problem.d)
+    # A working set holds hardly more groups than there are samples; over the classes they couple.
+    joint = terms.is_group_norm and not terms.per_class
+    groups = min(float(terms.n_groups), n) if joint else 0.0
+    columns = coefficients + groups
+    by_samples = K * n * (n**2 + n * groups + groups**2)
+    by_features = n * columns**2 / 2.0 + columns**3 / 6.0
+    sweeps = SLOW_MULTIPLICATION * OPENING_SWEEPS * n * coefficients
+    return sweeps <= COLD_STEPS * min(by_samples, by_features) / 2.0
+
+
+def _as_far_as_interior_point(problem: Problem) -> Solver:
+    """Return block_newton with the work that interior_point would do: both take twice that."""
+    if InteriorPoint().unsupported(problem) is not None:
+        return BlockNewton()
+    return BlockNewton(max_work=predicted_work(problem))
 
 
 def _sparse(problem: Problem, control: Control) -> bool:
@@ -103,32 +121,18 @@ def _rows(problem: Problem) -> bool:
 # problem.
 RULES: tuple[Rule, ...] = (
     Rule(
-        ("fbpd", "fista"),
-        lambda problem, control: not problem.penalty.built_in,
-        "a user's own penalty has a prox and nothing else",
+        ("sdca", "fbpd", "fista"),
+        lambda problem, control: problem.penalty.only_prox,
+        "a user's own penalty has a prox and nothing else; a norm of groups in the core, which may "
+        "have no more either, goes to sdca",
     ),
     Rule(
-        (("block_newton", 0.0, FEW_PRICINGS), "interior_point", "sparsa"),
-        lambda problem, control: (
-            _few_smooth_coefficients(problem) and _step(problem) <= CHEAP_FEATURE_STEP
-        ),
-        "Newton steps on the active features; but where the samples can be separated they go from "
-        "kink to kink, with l2 too: 137 x 74, K = 8, l2, alpha = 1e-6: 0.2 s with interior_point, "
-        "8 without",
-    ),
-    Rule(
-        (("block_newton", 0.0, MORE_PRICINGS), "interior_point", "block_newton", "sparsa"),
-        lambda problem, control: (
-            _few_smooth_coefficients(problem)
-            or (problem.loss.smooth and _few_smooth_samples(problem))
-        ),
-        "the same where features outnumber few samples: 30 x 15876, K = 9, squared hinge, l1/linf "
-        "in groups of 81 at 1e-4 alpha_max: half a minute, minutes without it",
-    ),
-    Rule(
-        ("block_newton", "interior_point", "sparsa"),
+        (_as_far_as_interior_point, "interior_point", "block_newton", "sparsa"),
         lambda problem, control: problem.loss.smooth,
-        "Newton steps on the active features",
+        "Newton steps on the active features are quicker by far on most data, but where the "
+        "samples can be separated they go from kink to kink: 137 x 74, K = 8, l2, alpha = 1e-6: "
+        "0.2 s with interior_point, 8 without; 30 x 15876, K = 9, squared hinge, l1/linf in "
+        "groups of 81 at 1e-4 alpha_max: half a minute, minutes without it",
     ),
     Rule(
         (("sdca", 1e-4), "newton", "interior_point"),
@@ -149,6 +153,13 @@ RULES: tuple[Rule, ...] = (
         "1.3, 0.8 and 1.1 s, newton from 1e-4 on 2.7, 3.8 and 3.0",
     ),
     Rule(
+        (("sdca", 1e-4, OPENING_SWEEPS, True), "interior_point", "newton", "cone_program"),
+        lambda problem, control: problem.n <= MANY_SAMPLES and _sweeps_pay(problem),
+        "from a cold start a few sweeps often suffice, or leave interior_point half its steps: 500 "
+        "x 300, K = 5, l1 and l1/l2: 0.03 and 0.06 s instead of 0.28 and 0.69; from a warm one "
+        "paths of 100 points took up to 1.7 times as long with them",
+    ),
+    Rule(
         # cone_program proves nothing more, but where weights or columns differ by 14 orders of
         # magnitude and more, and no solver gets to the tolerance, its point is the best.
         ("interior_point", "newton", "cone_program"),
@@ -165,12 +176,14 @@ RULES: tuple[Rule, ...] = (
         "l1/linf: 1.2 and 1.9 s, newton and interior_point 6 and 6",
     ),
     Rule(
-        (("sdca", 1e-3, FEW_SWEEPS), "newton", "interior_point"),
+        (("sdca", 1e-3, _sweeps_before_newton), "newton", "interior_point"),
         lambda problem, control: _step(problem) <= AFFORDABLE_STEP,
         "cheap sweeps first, but where classes overlap or features are not scaled they may go on "
         "for ever: seven generated sets (634 to 1692 samples, 5 to 40 classes, noisy labels) 8.9 "
         "s, with 3000 sweeps 20.1; digits (1797 x 64), l1 and l1/linf, to 1e-3, six lambdas: 17.7 "
-        "and 19.8; l1/l2, lambda = 1: 0.3, interior_point 2",
+        "and 19.8; l1/l2, lambda = 1: 0.3, interior_point 2. Fewer where newton is cheap: "
+        "paths of 600 x 30, K = 3, and 2000 x 20, K = 4, 50 and 300 sweeps: 1.4 and 2.9 s; but 18 "
+        "and 5.2 s with digits and l1/linf",
     ),
     Rule(
         (("sdca", 1e-3), "newton", "interior_point"),
@@ -202,7 +215,7 @@ class Registry:
         if isinstance(solver, str) and solver in self.solvers:
             return self.solvers[solver]()
         raise ValueError(
-            f"solver must be one of {_listing(['auto', *self.solvers])} "
+            f"solver must be one of {quoted(['auto', *self.solvers])} "
             f"or an object of sparsvm.solvers, but {solver!r} was given."
         )
 
@@ -214,13 +227,15 @@ class Registry:
                 continue
             stages = []
             for link in rule.chain:
-                name, until, *limit = (link, 0.0) if isinstance(link, str) else link
-                solver = self.as_solver(name)
+                given: tuple[Any, ...] = link if isinstance(link, tuple) else (link,)
+                named, until, limit, cold = given + (None, 0.0, None, False)[len(given) :]
+                solver = self.as_solver(named) if isinstance(named, str) else named(problem)
                 reason = solver.unsupported(problem)
                 if reason is None:
-                    stages.append(Stage(solver, until, *limit))
+                    steps = limit(problem) if callable(limit) else limit
+                    stages.append(Stage(solver, until, steps, cold))
                 else:
-                    reasons[name] = reason
+                    reasons[solver.name] = reason
             if stages:
                 return stages[0].solver if len(stages) == 1 else Chain(tuple(stages))
         told = " ".join(f"{name}: {reason}" for name, reason in reasons.items())
@@ -238,12 +253,8 @@ class Registry:
         if reason is None:
             return found
         able = [name for name, kind in self.solvers.items() if kind().unsupported(problem) is None]
-        advice = f"Solvers that can: {_listing(able)}." if able else "No other solver can either."
+        advice = f"Solvers that can: {quoted(able)}." if able else "No other solver can either."
         raise ValueError(f"solver={found.name!r} cannot solve this problem: {reason} {advice}")
-
-
-def _listing(names: list[str]) -> str:
-    return ", ".join(repr(name) for name in names)
 
 
 CONVEX = Registry(

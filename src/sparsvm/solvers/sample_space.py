@@ -25,6 +25,10 @@ LARGEST_DATA = 2**24
 # each, relative to the objective.
 LARGER = 10.0 ** np.arange(9, -1, -1)
 ROUGH = 1e-2
+# Sufficient decrease, a usual value, and the shortest step.
+ARMIJO, SHORTEST = 1e-4, 1e-10
+# Added to a matrix of unit diagonal until it has a Cholesky factor.
+RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)
 
 
 def fits_sample_space(problem: Problem) -> bool:
@@ -37,6 +41,12 @@ def fits_sample_space(problem: Problem) -> bool:
         and problem.n * problem.d <= LARGEST_DATA
         and bool(np.all(problem.penalty.omega > 0.0))
     )
+
+
+def step_work(problem: Problem) -> float:
+    """Return the multiplications of a Newton step."""
+    size = (problem.n + 1) * problem.n_outputs
+    return problem.n * size**2 / 2 + size**3 / 3
 
 
 def newton_in_sample_space(
@@ -80,7 +90,7 @@ def _descend(model: _RotatedProblem, V: Floats, tol: float, limit: int) -> tuple
     for steps in range(1, limit + 1):
         step, promise = model.newton_step(V)
         length, moved = 1.0, model.value(V + step)
-        while moved > value - 1e-4 * length * promise and length > 1e-10:
+        while moved > value - ARMIJO * length * promise and length > SHORTEST:
             length /= 2.0
             moved = model.value(V + length * step)
         if not moved < value:
@@ -140,7 +150,7 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     scaled = matrix * np.outer(scale, scale)
-    for share in (1e-15, 1e-13, 1e-11, 1e-9):
+    for share in RIDGES:
         try:
             factor = scipy.linalg.cho_factor(scaled + share * np.eye(scale.size), lower=True)
         except scipy.linalg.LinAlgError:

@@ -60,6 +60,9 @@ class SDCA(Solver):
     and of entries have such steps; others have sweeps only. Where single entries take part, the
     mean of the duals of the last proximal steps is certified: what these violate cancels.
 
+    Proximal steps that are solved roughly need not descend: the best of the evaluated points is
+    kept, recorded and certified (with ``l2`` the last one, a mean).
+
     The method reaches moderate accuracy fast, and high accuracy slowly where features are many and
     correlated and there are no Newton steps; it needs memory for the data, the duals and the
     working set only.

@@ -203,6 +203,9 @@ def test_the_norm_estimate_is_an_upper_bound_and_tight(intercept):
         exact = np.linalg.norm(full, 2)
         for design in (make_design(X), make_design(sp.csr_matrix(X))):
             assert exact <= _core.operator_norm(design, intercept) <= 1.0101 * exact
+            centred = np.linalg.norm(X - X.mean(axis=0), 2)
+            found = _core.operator_norm(design, False, centred=True)
+            assert centred <= found <= 1.0101 * centred or n == 1
     assert _core.operator_norm(make_design(np.zeros((3, 2))), False) == 0.0
 
 

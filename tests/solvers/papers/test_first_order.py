@@ -8,6 +8,7 @@ import pytest
 import problems
 from reference import oracles, smooth
 from sparsvm import _core
+from sparsvm.data.design import make_design
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.first_order import first_curvature
@@ -47,12 +48,24 @@ def outputs_of(problem, matrix):
     return np.ascontiguousarray(matrix[:, 1:] if problem.n_classes == 2 else matrix)
 
 
-def full_gradient(problem, W, b):
-    """Gradient of the smooth part: (d, outputs) and (outputs,)."""
-    slopes = problem.loss.gradient(problem.scores(W, b), problem.y, problem.margins())
+def means(problem):
+    """Means of the features, which the intercept takes in; zero without one."""
+    return problem.fit_intercept * (problem.mass @ oracles.dense(problem))
+
+
+def uncentred(problem, W, c):
+    """The intercept b of the features as they are, from that of centred features."""
+    return c - W @ means(problem)
+
+
+def full_gradient(problem, W, c):
+    """Gradient of the smooth part in W and in the intercept c of centred features."""
+    scores = problem.scores(W, uncentred(problem, W, c))
+    slopes = problem.loss.gradient(scores, problem.y, problem.margins())
     signed = outputs_of(problem, problem.mass[:, None] * slopes)
     tilt = 0.0 if problem.tilt is None else problem.alpha * problem.tilt.T
-    return oracles.dense(problem).T @ signed - tilt, problem.fit_intercept * signed.sum(axis=0)
+    centred = oracles.dense(problem) - means(problem)
+    return centred.T @ signed - tilt, problem.fit_intercept * signed.sum(axis=0)
 
 
 def test_native_rows_equal_the_numpy_losses():
@@ -106,9 +119,12 @@ def test_constant_of_the_paper(loss):
     K, X = problem.n_classes, oracles.dense(problem)
     assert K > 2
     factor = {"squared_hinge": 4 * (K - 1), "logistic": 0.5, "ovr_squared_hinge": 2}[loss]
-    # The free intercept is a column of ones.
-    expected = factor * (np.mean(np.sum(X**2, axis=1)) + 1.0)
+    # The free intercept is a column of ones beside centred features.
+    expected = factor * (np.sum(X.var(axis=0)) + 1.0)
     assert gradient_constant(problem, smooth_problem(problem)) == pytest.approx(expected)
+    alone = replace(problem, fit_intercept=False)
+    expected = factor * np.mean(np.sum(X**2, axis=1))
+    assert gradient_constant(alone, smooth_problem(alone)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("loss", problems.SMOOTH_LOSSES)
@@ -129,7 +145,7 @@ def test_fista_follows_its_equations(loss):
     method.run(5)
     weights, intercept = method.last()
     np.testing.assert_allclose(weights.T, x, rtol=1e-10, atol=1e-14)
-    np.testing.assert_allclose(intercept, b, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(intercept, uncentred(problem, x, b), rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("loss", problems.SMOOTH_LOSSES)
@@ -142,7 +158,8 @@ def test_line_search_keeps_its_inequality(loss):
     )
     x, b = np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs)
 
-    def smooth_part(W, b):
+    def smooth_part(W, c):
+        b = uncentred(problem, W, c)
         return problem.objective(W, b) - problem.alpha * problem.penalty.value(W)
 
     for _ in range(10):
@@ -152,11 +169,12 @@ def test_line_search_keeps_its_inequality(loss):
         weights, intercept = method.last()
         ahead = problem.penalty.prox(x - G.T / L, problem.alpha / L)
         np.testing.assert_allclose(weights.T, ahead, rtol=1e-9, atol=1e-13)
-        move, shift = ahead - x, intercept - b
+        ahead_b = intercept + ahead @ means(problem)
+        move, shift = ahead - x, ahead_b - b
         model = smooth_part(x, b) + np.sum(G.T * move) + g @ shift
         model += 0.5 * L * (np.sum(move**2) + shift @ shift)
-        assert smooth_part(ahead, intercept) <= model + 1e-12
-        x, b = ahead, intercept
+        assert smooth_part(ahead, ahead_b) <= model + 1e-12
+        x, b = ahead, ahead_b
 
 
 @pytest.mark.parametrize("loss", problems.SMOOTH_LOSSES)
@@ -168,13 +186,13 @@ def test_sparsa_takes_the_barzilai_borwein_step(loss):
     for _ in range(6):
         method.run(1)
         weights, intercept = method.last()
-        points.append((weights.T.copy(), intercept))
+        points.append((weights.T.copy(), intercept + means(problem) @ weights))
     (x, b), (x_next, b_next) = points[-2:]
     (G, g), (G_next, g_next) = full_gradient(problem, x, b), full_gradient(problem, x_next, b_next)
     inner = np.sum((x_next - x) * (G_next - G).T) + (b_next - b) @ (g_next - g)
     expected = inner / (np.sum((x_next - x) ** 2) + np.sum((b_next - b) ** 2))
     assert method.lipschitz == pytest.approx(expected, rel=1e-6)
-    values = [problem.objective(*point) for point in points]
+    values = [problem.objective(W, uncentred(problem, W, c)) for W, c in points]
     for k in range(1, len(values)):
         assert values[k] <= max(values[max(0, k - 6) : k]) * (1.0 + 1e-12)
 
@@ -189,6 +207,17 @@ def test_objective_equals_the_oracle(solver):
         assert solution.status == "optimal", family.__name__
         assert solution.objective >= oracle.value - oracle.accuracy
         assert solution.objective <= oracle.value + 1e-3 * abs(oracle.value) + oracle.accuracy
+
+
+@pytest.mark.parametrize("solver", VARIANTS, ids=described)
+def test_means_of_the_features_do_not_slow_the_methods_down(solver):
+    """With an intercept, features far from zero are the same problem as centred ones."""
+    centred = problems.make(3, problems.plain, "l1/l2", "squared_hinge")
+    X = oracles.dense(centred)
+    X = X - X.mean(axis=0)
+    at_zero, far_off = (replace(centred, design=make_design(X + m)) for m in (0.0, 50.0))
+    counts = [solver.solve(p, None, Control(tol=1e-3)).n_iter for p in (at_zero, far_off)]
+    assert counts[1] <= 2 * counts[0]
 
 
 @pytest.mark.parametrize("solver", VARIANTS[:1] + VARIANTS[2:3] + VARIANTS[4:5], ids=described)

@@ -44,13 +44,14 @@ class BlockNewton {
   void solve(const BlockNewtonOptions& options) {
     start(options);
     penalty_.alpha = t_.alpha;
+    most_ = options.max_work;
     const int last = options.max_iter;
     const bool cold = options.continuation && !options.warm && !t_.tilt && penalty_.selects() &&
                       last > Settings::kDirect;
     if (run(options.tol, cold ? Settings::kDirect : last, cold)) return;
-    if (!cold || iteration_ >= last) return;
+    if (!cold || ended(last)) return;
     start(options);
-    free_.run(1e-2);
+    free_.run(Settings::kFirstBalance);
     prices_.update();
     const std::vector<double> alphas = larger_alphas();
     const double sharper = std::pow(std::min(options.tol / Settings::kRoughly, 1.0),
@@ -97,12 +98,16 @@ class BlockNewton {
     refresh_scores();
   }
 
-  BlockNewtonReport report() const { return {iteration_, stalled_, newton_.products()}; }
+  BlockNewtonReport report() const {
+    return {iteration_, stalled_, newton_.products(), monitor_.spent()};
+  }
 
  private:
   using Settings = BlockNewtonSettings;
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
+
+  bool ended(int last) const { return iteration_ >= last || monitor_.spent() >= most_; }
 
   void start(const BlockNewtonOptions& options) {
     if (!options.warm) std::fill_n(point_.W, d_ * outputs_, 0.0);
@@ -150,7 +155,7 @@ class BlockNewton {
     const double limit = first || !column_norms ? share : 2.0 * share - 1.0;
     penalty_.alpha = alpha;
     if (first) {
-      free_.run(1e-2);
+      free_.run(Settings::kFirstBalance);
       prices_.update();
     }
     working_.clear();
@@ -176,7 +181,7 @@ class BlockNewton {
             !std::binary_search(working_.begin(),
                                 working_.begin() + static_cast<std::ptrdiff_t>(known), u))
           working_.push_back(u);
-      if (working_.size() == known) part *= 0.2;
+      if (working_.size() == known) part *= Settings::kShareFall;
       std::sort(working_.begin(), working_.end());
       require_columns();
     }
@@ -191,10 +196,10 @@ class BlockNewton {
       prices_.update(working_);
       if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
       const double part = std::min(prices_.gap / std::abs(prices_.objective), 1.0);
-      const bool better = prices_.gap < 0.95 * best ||
+      const bool better = prices_.gap < Settings::kFallen * best ||
                           prices_.objective < lowest - Settings::kProgress * part * prices_.gap;
       idle = better ? 0 : idle + 1;
-      if (idle > Settings::kPatience || iteration_ >= last) return false;
+      if (idle > Settings::kPatience || ended(last)) return false;
       best = std::min(best, prices_.gap), lowest = std::min(lowest, prices_.objective);
       slow = prices_.gap > Settings::kSlow * gap ? slow + 1 : 0;
       gap = prices_.gap;
@@ -278,16 +283,16 @@ class BlockNewton {
     bound_ = -std::numeric_limits<double>::infinity();
     for (;;) {
       if (iteration_ % Settings::kRefreshEvery == Settings::kRefreshEvery - 1) refresh_scores();
-      free_.run(1e-2 * tol * std::min(penalty_.alpha, prices_.objective));
+      free_.run(Settings::kBalance * tol * std::min(penalty_.alpha, prices_.objective));
       prices_.update();
       bound_ = std::max(bound_, prices_.bound);
       monitor_.record(iteration_, prices_.objective, std::max(prices_.gap, 0.0), prices_.nonzeros);
       if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
-      if (iteration_ >= max_iter) return false;
+      if (ended(max_iter)) return false;
       // The gap jumps about; a falling objective is progress too. Where the gap is first order in
       // the distance from the optimum, the objective is second order.
       const double share = std::min(prices_.gap / std::abs(prices_.objective), 1.0);
-      const bool better = prices_.gap < 0.95 * best_gap ||
+      const bool better = prices_.gap < Settings::kFallen * best_gap ||
                           prices_.objective < lowest - Settings::kProgress * share * prices_.gap;
       idle = better ? 0 : idle + 1;
       best_gap = std::min(best_gap, prices_.gap);
@@ -310,7 +315,7 @@ class BlockNewton {
   bool improve_by_model(double tol, bool slow) {
     if (!model_.fits(working_, prices_.norms)) return false;
     const auto outcome = model_.run(working_, prices_.slopes, prices_.norms, Settings::kModelShare,
-                                    0.1 * tol * penalty_.alpha, slow);
+                                    Settings::kModelEnough * tol * penalty_.alpha, slow);
     last_ = prices_.objective - outcome.gain;
     return outcome.moved;
   }
@@ -333,7 +338,7 @@ class BlockNewton {
 
   void improve(const std::vector<int64_t>& groups, double tol) {
     descent_.set_groups(groups);
-    const double enough = 0.3 * tol * penalty_.alpha;
+    const double enough = Settings::kEnough * tol * penalty_.alpha;
     double first = 0.0;
     const double start = last_ = prices_.objective;
     for (int round = 0; round < Settings::kRounds; ++round) {
@@ -369,14 +374,16 @@ class BlockNewton {
   // Exact steps pay once whole steps succeed and do more than coordinate descent, not before.
   void adapt(const NewtonStep::Outcome& outcome, double descended) {
     const double stepped = outcome.before - outcome.after;
-    if (!outcome.full || stepped < 0.2 * descended) {
+    if (!outcome.full || stepped < Settings::kNewtonShare * descended) {
       whole_ = 0;
       cg_limit_ = std::max(Settings::kLeastLimit, cg_limit_ / 2);
     } else {
       ++whole_;
       if (outcome.cg >= cg_limit_) cg_limit_ = std::min(Settings::kMostLimit, 2 * cg_limit_);
     }
-    forcing_ = Settings::kForcing[whole_ < 3 ? 0 : whole_ < 5 ? 1 : 2];
+    forcing_ = Settings::kForcing[whole_ < Settings::kSomeWhole   ? 0
+                                  : whole_ < Settings::kManyWhole ? 1
+                                                                  : 2];
   }
 
   // As many products with the Hessian as take hardly more time than the rest of a round, where
@@ -385,7 +392,8 @@ class BlockNewton {
   int cheap_products() const {
     if (!penalty_.ties()) return 0;
     const double work = static_cast<double>(descent_.entries()) * rows_.stride;
-    return static_cast<int>(std::min(Settings::kCheapProduct / std::max(work, 1.0), 400.0));
+    return static_cast<int>(
+        std::min(Settings::kCheapProduct / std::max(work, 1.0), double{Settings::kMostLimit}));
   }
 
   const SmoothProblem& t_;
@@ -405,7 +413,8 @@ class BlockNewton {
   PathSecant secant_;
   std::vector<int64_t> working_, candidates_, active_;
   double bound_ = 0.0, forcing_ = Settings::kForcing[0], last_ = 0.0;
-  double last_alpha_ = std::nan("");  // of a path
+  double last_alpha_ = std::nan("");                       // of a path
+  double most_ = std::numeric_limits<double>::infinity();  // work
   int iteration_ = 0, since_refresh_ = 0, cg_limit_ = Settings::kFirstLimit, whole_ = 0;
   // Whether violators were left out of the working set, and of the one before.
   bool crowded_ = false, was_crowded_ = false;

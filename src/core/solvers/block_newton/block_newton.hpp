@@ -11,10 +11,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
-#include "problem/smooth_problem.hpp"
+#include "problem/problem.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {
@@ -22,6 +23,7 @@ namespace sparsvm {
 struct BlockNewtonOptions {
   double tol = 1e-4;
   int max_iter = 200;
+  double max_work = std::numeric_limits<double>::infinity();  // multiplications
   bool continuation = true;  // from larger alphas where a cold start does not end soon
   bool warm = false;         // the point holds a start
   const double* start_intercept = nullptr;  // outputs, or null
@@ -31,6 +33,7 @@ struct BlockNewtonReport {
   int iterations;
   bool stalled;
   int64_t products;  // with the Hessian
+  double work;       // in multiplications of a matrix product
 };
 
 // The point; both arrays belong to the caller.

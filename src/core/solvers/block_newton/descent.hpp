@@ -47,6 +47,7 @@ class BlockDescent {
 
   void refresh() {
     rows_.refresh_curvature();
+    monitor_.spend(Settings::kOperations * static_cast<double>(entries_ * width_));
     for (std::size_t k = 0; k < groups_->size(); ++k) {
       monitor_.poll();
       const int64_t u = (*groups_)[k];
@@ -54,7 +55,8 @@ class BlockDescent {
         double* h = diagonal_.data() + offsets_[k] + f * width_;
         column_curvature(columns_[penalty_.features(u)[f]], width_, rows_.C.data(), rows_.stride,
                          h);
-        const double floor = Settings::kFloor * moment(penalty_.features(u)[f]) + 1e-300;
+        const double floor =
+            Settings::kFloor * moment(penalty_.features(u)[f]) + Settings::kNoCurvature;
         for (int r = 0; r < width_; ++r) h[r] = std::max(h[r], floor);
       }
     }
@@ -70,9 +72,11 @@ class BlockDescent {
   double epoch(bool forwards) {
     double largest = 0.0;
     const std::size_t count = groups_->size();
+    // A gradient, a move and the gradient after it.
+    monitor_.spend(3.0 * Settings::kOperations * static_cast<double>(entries_ * width_));
     for (std::size_t s = 0; s < count; ++s) {
       const std::size_t k = forwards ? s : count - 1 - s;
-      if ((s & 63) == 0) monitor_.poll();
+      if (s % Settings::kPolled == 0) monitor_.poll();
       largest = std::max(largest, move(k));
     }
     return largest;
@@ -130,13 +134,14 @@ class BlockDescent {
       const double ratio = bend > 0.0 ? (slope_after - slope) / bend : 0.0;
       // Exact for a quadratic; the loss is convex, so slope_after bounds its change from above.
       const double result = 0.5 * (slope + slope_after) + gain;
-      if (result <= 0.01 * (slope + gain) || slope_after + gain <= 0.0) {
-        factor = static_cast<float>(std::clamp(std::max(ratio, 0.8 * factor),
+      if (result <= Settings::kDescent * (slope + gain) || slope_after + gain <= 0.0) {
+        factor = static_cast<float>(std::clamp(std::max(ratio, Settings::kFactorFall * factor),
                                                Settings::kLeastFactor, Settings::kMostFactor));
         store(group);
         return violation;
       }
-      factor = static_cast<float>(std::max(1.7 * factor, 1.05 * ratio));
+      factor = static_cast<float>(
+          std::max(Settings::kFactorGrowth * factor, Settings::kBeyondRatio * ratio));
     }
     undo(group, cells);
     return violation;

@@ -22,6 +22,7 @@
 
 #include "design/column_reader.hpp"
 #include "linalg/blas.hpp"
+#include "linalg/cholesky.hpp"
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/preconditioner.hpp"
@@ -40,8 +41,7 @@ class DirectSystem {
     const auto free = static_cast<double>(std::count_if(
         system.mark.begin(), system.mark.end(), [](auto m) { return m != GroupPenalty::fixed; }));
     if (free > Settings::kLargest || free == 0.0) return false;
-    const double added = static_cast<double>(rows_added());
-    const double matrix = added * free * free + free * free * free / 3.0;
+    const double matrix = work(free);
     const double product = Settings::kOperations * static_cast<double>(system.X.features.size()) *
                            std::max(rows_.stride, 8);
     return matrix <= std::max(Settings::kCheapMatrix, products * product);
@@ -59,19 +59,20 @@ class DirectSystem {
     number(system);
     load(system);
     const std::size_t m = at(count_);
+    monitor_.spend(work(static_cast<double>(count_)));
     matrix_.assign(m * m, 0.0);
     add_loss(system);
     add_penalty(system, ring);
     right_.assign(m, 0.0);
     for (std::size_t e = 0; e < r.size(); ++e)
       if (variable_[e] >= 0) right_[at(variable_[e])] += factor_[e] * r[e];
-    if (!factorise()) return false;
-    for (std::size_t a = 0; a < m; ++a) right_[a] *= scale_[a];
-    potrs('L', count_, 1, factorised_.data(), count_, right_.data(), count_);
+    const double damping = penalty_.selects() ? damping_ : 0.0;
+    const auto entry = [&](std::size_t a, std::size_t b) { return matrix_[b * m + a]; };
+    if (!cholesky_.factorise(m, Settings::kDirectRidge, damping, entry)) return false;
+    cholesky_.solve(right_.data());
     step.assign(r.size(), 0.0);
     for (std::size_t e = 0; e < r.size(); ++e)
-      if (variable_[e] >= 0)
-        step[e] = factor_[e] * scale_[at(variable_[e])] * right_[at(variable_[e])];
+      if (variable_[e] >= 0) step[e] = factor_[e] * right_[at(variable_[e])];
     return true;
   }
 
@@ -82,6 +83,11 @@ class DirectSystem {
 
   bool differences() const { return rows_.outputs > 1 && rows_.loss() == LossKind::squared_hinge; }
   bool probabilities() const { return rows_.outputs > 1 && rows_.loss() == LossKind::logistic; }
+
+  // Multiplications to form and factorise the matrix.
+  double work(double size) const {
+    return static_cast<double>(rows_added()) * size * size + size * size * size / 3.0;
+  }
 
   int64_t rows_added() const {
     int64_t added = 0;
@@ -189,27 +195,6 @@ class DirectSystem {
     }
   }
 
-  // Equal shifts of all classes, and intercepts that no sample bends, have neither curvature nor
-  // slope: a little of the diagonal keeps them where they are.
-  bool factorise() {
-    const std::size_t m = at(count_);
-    scale_.resize(m);
-    for (std::size_t a = 0; a < m; ++a) {
-      const double diagonal = matrix_[a * (m + 1)];
-      scale_[a] = diagonal > 0.0 ? 1.0 / std::sqrt(diagonal) : 1.0;
-    }
-    for (double ridge = 1e-15; ridge < 1e-6; ridge *= 100.0) {
-      factorised_.resize(m * m);
-      for (std::size_t c = 0; c < m; ++c) {
-        for (std::size_t r = c; r < m; ++r)
-          factorised_[c * m + r] = scale_[r] * scale_[c] * matrix_[c * m + r];
-        factorised_[c * (m + 1)] = 1.0 + ridge + (penalty_.selects() ? damping_ : 0.0);
-      }
-      if (potrf('L', count_, factorised_.data(), count_) == 0) return true;
-    }
-    return false;
-  }
-
   const SmoothRows& rows_;
   const ColumnSource& columns_;
   GroupPenalty& penalty_;
@@ -218,7 +203,8 @@ class DirectSystem {
   double damping_ = Settings::kFirstDamping;
   int64_t filled_ = 0;
   std::vector<int> variable_;  // per coordinate, -1: does not move
-  std::vector<double> factor_, X_, batch_, matrix_, factorised_, scale_, right_;
+  ScaledCholesky cholesky_;
+  std::vector<double> factor_, X_, batch_, matrix_, right_;
 };
 
 }  // namespace sparsvm

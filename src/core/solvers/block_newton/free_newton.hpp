@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "design/column_reader.hpp"
-#include "linalg/blas.hpp"
+#include "linalg/cholesky.hpp"
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"
@@ -89,6 +89,10 @@ class FreeNewton {
   static constexpr double kTiny = 1e-9;
   // A step with an old Hessian that leaves more than this share of the gradient asks for a new one.
   static constexpr double kSlow = 0.05;
+  // Few variables, and any direction of descent will do: the ridge may grow to the diagonal itself.
+  static constexpr ScaledCholesky::Ridge kRidge{1e-14, 1.0};
+  // The line search: halvings down to this step, and the share of the promised descent asked for (Armijo).
+  static constexpr double kShortest = 1e-6, kArmijo = 1e-4;
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -137,32 +141,19 @@ class FreeNewton {
   void factorise() {
     hessian_.restart();
     hessian_.require(weights_, place_);
-    const std::size_t m = weights_.size();
-    scale_.resize(m), factor_.resize(m * m);
-    for (std::size_t a = 0; a < m; ++a) {
-      const double d = hessian_.entry(place_[a], place_[a]);
-      scale_[a] = d > 0.0 ? 1.0 / std::sqrt(d) : 0.0;
-    }
-    for (double ridge = 1e-14; ridge < 1.0; ridge *= 100.0) {
-      for (std::size_t c = 0; c < m; ++c) {
-        for (std::size_t r = 0; r < m; ++r)
-          factor_[c * m + r] = scale_[r] * scale_[c] * hessian_.entry(place_[r], place_[c]);
-        factor_[c * (m + 1)] = 1.0 + ridge;
-      }
-      if (potrf('L', static_cast<int>(m), factor_.data(), static_cast<int>(m)) == 0) return;
-    }
-    factor_.clear();
+    const auto entry = [&](std::size_t r, std::size_t c) {
+      return hessian_.entry(place_[r], place_[c]);
+    };
+    if (!factor_.factorise(weights_.size(), kRidge, 0.0, entry)) factor_.clear();
   }
 
   bool step() {
     const std::size_t m = weights_.size();
     if (factor_.empty()) return false;
     std::vector<double> s(m);
-    for (std::size_t a = 0; a < m; ++a) s[a] = -scale_[a] * slope_[a];
-    potrs('L', static_cast<int>(m), 1, factor_.data(), static_cast<int>(m), s.data(),
-          static_cast<int>(m));
+    for (std::size_t a = 0; a < m; ++a) s[a] = -slope_[a];
+    factor_.solve(s.data());
     double slope = 0.0;
-    for (std::size_t a = 0; a < m; ++a) s[a] *= scale_[a];
     centre_steps(rows_, s);
     for (std::size_t a = 0; a < m; ++a) slope += slope_[a] * s[a];
     if (!(slope < 0.0)) return false;
@@ -187,8 +178,8 @@ class FreeNewton {
     }
     const double before = rows_.value();
     if (-slope <= kTiny * before) return take(s, 1.0);
-    for (double t = 1.0; t > 1e-6; t *= 0.5)
-      if (rows_.value(t) - t * linear <= before + 1e-4 * t * slope) return take(s, t);
+    for (double t = 1.0; t > kShortest; t *= 0.5)
+      if (rows_.value(t) - t * linear <= before + kArmijo * t * slope) return take(s, t);
     return false;
   }
 
@@ -212,7 +203,8 @@ class FreeNewton {
   std::vector<int32_t> features_;
   std::vector<WeightIndex> weights_;
   std::vector<int> place_;
-  std::vector<double> slope_, size_, row_, scale_, factor_;
+  ScaledCholesky factor_;
+  std::vector<double> slope_, size_, row_;
 };
 
 }  // namespace sparsvm

@@ -10,7 +10,8 @@
 // is lost where probabilities come near 0 or 1.
 //
 // Weights that join later are added at the same reference point: along a path the matrix serves for
-// several alphas, as long as the curvature has hardly changed.
+// several alphas, as long as the curvature has hardly changed. In the curvature of the squared hinges,
+// which is that of a sample or zero, the matrix is linear: there the samples that have changed are added.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@
 #include "design/column_reader.hpp"
 #include "linalg/blas.hpp"
 #include "loss/smooth_rows.hpp"
-#include "support/cpu_dispatch.hpp"
 #include "support/monitor.hpp"
+#include "support/simd.hpp"
 
 namespace sparsvm {
 
@@ -48,34 +49,38 @@ class LossHessian {
     place_.clear(), weights_.clear(), features_.clear(), tile_of_.clear();
     members_.assign(at(rows_.outputs), {});
     const std::size_t n = at(rows_.n), outputs = at(rows_.outputs);
-    position_.assign(n, -1);
-    samples_.clear();
     curvature_.resize(n * outputs), shares_.resize(n * outputs);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!(curvature_of(i, &curvature_[i * outputs], &shares_[i * outputs]) > 0.0)) continue;
-      position_[i] = static_cast<int32_t>(samples_.size());
-      samples_.push_back(static_cast<int32_t>(i));
-    }
-    const std::size_t active = samples_.size();
-    diagonal_.resize(active * outputs);
-    if (coupled()) link_.resize(active * outputs);
-    if (differences()) own_.assign(active * outputs, 0.0);
-    for (std::size_t a = 0; a < active; ++a) {
-      const std::size_t i = at(samples_[a]);
-      const double *c = &curvature_[i * outputs], *q = &shares_[i * outputs];
-      const double root = std::sqrt(rows_.data().mass[i]);
-      const auto y = static_cast<std::size_t>(rows_.data().y[i]);
-      for (std::size_t k = 0; k < outputs; ++k) {
-        diagonal_[k * active + a] = c[k];
-        if (differences())
-          link_[k * active + a] = k == y ? 0.0 : c[k];
-        else if (coupled())
-          link_[k * active + a] = root * q[k];
-      }
-      if (differences()) own_[y * active + a] = 1.0;
-    }
+    for (std::size_t i = 0; i < n; ++i)
+      curvature_of(i, &curvature_[i * outputs], &shares_[i * outputs]);
+    set_factors(curvature_);
+    changed_ = 0.0;
     started_ = true;
   }
+
+  // Take the present curvature of the samples, by adding its change: exact, and much less work where few
+  // samples have changed. Only where the matrix is linear in the curvature.
+  void update() {
+    const std::size_t n = at(rows_.n), outputs = at(rows_.outputs);
+    std::vector<double> change(n * outputs);
+    changed_ += this->change();
+    for (std::size_t i = 0; i < n; ++i) {
+      double* to = &change[i * outputs];
+      curvature_of(i, to, nullptr);
+      for (std::size_t k = 0; k < outputs; ++k)
+        std::swap(to[k], curvature_[i * outputs + k]), to[k] = curvature_[i * outputs + k] - to[k];
+    }
+    set_factors(change);
+    if (size() > 0) form(0, true);
+    set_factors(curvature_);
+  }
+
+  // Sum of the relative changes that have been added since the matrix was formed.
+  double changed() const { return changed_; }
+  bool linear() const {
+    return rows_.loss() == LossKind::squared_hinge || rows_.loss() == LossKind::ovr_squared_hinge;
+  }
+  // Whether weights of different outputs have entries other than zero.
+  bool coupled() const { return rows_.outputs > 1 && rows_.loss() != LossKind::ovr_squared_hinge; }
 
   bool started() const { return started_; }
   int size() const { return static_cast<int>(weights_.size()); }
@@ -118,9 +123,39 @@ class LossHessian {
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
   bool differences() const { return rows_.outputs > 1 && rows_.loss() == LossKind::squared_hinge; }
-  bool coupled() const { return rows_.outputs > 1 && rows_.loss() != LossKind::ovr_squared_hinge; }
   int64_t key(const WeightIndex& w) const {
     return (int64_t{w.feature} + 1) * rows_.outputs + w.output;
+  }
+
+  // The samples with curvature, and its factors.
+  void set_factors(const std::vector<double>& curvature) {
+    const std::size_t n = at(rows_.n), outputs = at(rows_.outputs);
+    position_.assign(n, -1);
+    samples_.clear();
+    for (std::size_t i = 0; i < n; ++i) {
+      const double* c = &curvature[i * outputs];
+      if (std::all_of(c, c + outputs, [](double x) { return x == 0.0; })) continue;
+      position_[i] = static_cast<int32_t>(samples_.size());
+      samples_.push_back(static_cast<int32_t>(i));
+    }
+    const std::size_t active = samples_.size();
+    diagonal_.resize(active * outputs);
+    if (coupled()) link_.resize(active * outputs);
+    if (differences()) own_.assign(active * outputs, 0.0);
+    for (std::size_t a = 0; a < active; ++a) {
+      const std::size_t i = at(samples_[a]);
+      const double *c = &curvature[i * outputs], *q = &shares_[i * outputs];
+      const double root = std::sqrt(rows_.data().mass[i]);
+      const auto y = static_cast<std::size_t>(rows_.data().y[i]);
+      for (std::size_t k = 0; k < outputs; ++k) {
+        diagonal_[k * active + a] = c[k];
+        if (differences())
+          link_[k * active + a] = k == y ? 0.0 : c[k];
+        else if (coupled())
+          link_[k * active + a] = root * q[k];
+      }
+      if (differences()) own_[y * active + a] = 1.0;
+    }
   }
 
   double curvature_of(std::size_t i, double* c, double* q) const {
@@ -149,10 +184,11 @@ class LossHessian {
     capacity_ = wider;
   }
 
-  // The rows and columns of the weights from `first` on.
-  void form(int first) {
+  // The rows and columns of the weights from `first` on; `change`: add to what is there.
+  void form(int first, bool change = false) {
     const int total = size(), active = static_cast<int>(samples_.size());
-    for (int c = first; c < total; ++c)
+    monitor_.spend(static_cast<double>(active) * total * (total - first));
+    for (int c = first; c < total && !change; ++c)
       std::fill_n(matrix_.data() + at(c) * at(capacity_), total, 0.0);
     std::vector<std::vector<double>> same(members_.size());
     std::vector<int> before(members_.size());
@@ -167,14 +203,16 @@ class LossHessian {
       const int rows = std::min(static_cast<int>(kBatch), active - from);
       load(from, rows);
       if (coupled()) add_coupling(first, from, rows);
-      for (std::size_t k = 0; k < members_.size(); ++k) add_same(k, before[k], from, rows, same[k]);
+      for (std::size_t k = 0; k < members_.size(); ++k)
+        add_same(k, before[k], from, rows, change, same[k]);
     }
     for (std::size_t k = 0; k < members_.size(); ++k) {
       const std::size_t upto = members_[k].size();
       for (std::size_t b = at(before[k]); b < upto; ++b)
-        for (std::size_t a = 0; a <= b; ++a)
-          matrix_[at(members_[k][b]) * at(capacity_) + at(members_[k][a])] =
-              same[k][(b - at(before[k])) * upto + a];
+        for (std::size_t a = 0; a <= b; ++a) {
+          double& entry = matrix_[at(members_[k][b]) * at(capacity_) + at(members_[k][a])];
+          entry = (change ? entry : 0.0) + same[k][(b - at(before[k])) * upto + a];
+        }
     }
     mirror(first);
   }
@@ -190,7 +228,7 @@ class LossHessian {
                 matrix_[at(column) * at(capacity_) + at(row)];
   }
 
-  // Weights of two outputs; what is added to two of one output is replaced later.
+  // Weights of two outputs; what is added to two of one output is replaced later (of differences, it is zero).
   void add_coupling(int first, int from, int rows) {
     const int total = size(), count = total - first;
     double* block = matrix_.data() + at(first) * at(capacity_);
@@ -203,20 +241,22 @@ class LossHessian {
              other->data() + at(first) * at(rows), rows, 1.0, block, capacity_);
       }
     } else {
-      upper_product(-1.0, left_.data(), left_.data() + at(first) * at(rows), first, total, rows,
-                    block, capacity_);
+      upper_product(first == 0, -1.0, left_.data(), left_.data() + at(first) * at(rows), first,
+                    total, rows, block, capacity_);
     }
   }
 
-  // Two weights of output k.
-  void add_same(std::size_t k, int before, int from, int rows, std::vector<double>& sum) {
+  // Two weights of output k. Without `change` no curvature is negative.
+  void add_same(std::size_t k, int before, int from, int rows, bool change,
+                std::vector<double>& sum) {
     const auto& list = members_[k];
     const int upto = static_cast<int>(list.size());
     if (upto == before) return;
     const double* c = diagonal_.data() + k * samples_.size() + at(from);
     left_.resize(std::max(left_.size(), at(upto) * at(rows)));
     right_.resize(std::max(right_.size(), at(upto - before) * at(rows)));
-    if (before == 0) {
+    const bool square = before == 0 && !change;
+    if (square) {
       root_.resize(at(rows));
       for (int i = 0; i < rows; ++i) root_[at(i)] = std::sqrt(c[i]);
       c = root_.data();
@@ -224,17 +264,17 @@ class LossHessian {
     for (int b = before; b < upto; ++b)
       multiply_into(tiles_.data() + at(tile_[at(list[at(b)])]) * at(rows), c, rows,
                     right_.data() + at(b - before) * at(rows));
-    for (int a = 0; a < upto && before > 0; ++a)
+    for (int a = 0; a < upto && !square; ++a)
       std::copy_n(tiles_.data() + at(tile_[at(list[at(a)])]) * at(rows), rows,
                   left_.data() + at(a) * at(rows));
-    upper_product(1.0, left_.data(), right_.data(), before, upto, rows, sum.data(), upto);
+    upper_product(square, 1.0, left_.data(), right_.data(), before, upto, rows, sum.data(), upto);
   }
 
   // Add a multiple of left' right to the columns from `first` on of a symmetric matrix; the triangle below
-  // the diagonal is not needed. Where `first` is 0 it is right' right.
-  static void upper_product(double multiple, const double* left, const double* right, int first,
-                            int total, int rows, double* out, int ld) {
-    if (first == 0)
+  // the diagonal is not needed. Where it is a square it is right' right.
+  static void upper_product(bool square, double multiple, const double* left, const double* right,
+                            int first, int total, int rows, double* out, int ld) {
+    if (square)
       syrk('U', 'T', total, rows, multiple, right, rows, 1.0, out, ld);
     else
       gemm('T', 'N', total, total - first, rows, multiple, left, rows, right, rows, 1.0, out, ld);
@@ -279,6 +319,7 @@ class LossHessian {
   const ColumnSource& columns_;
   Monitor& monitor_;
   bool started_ = false;
+  double changed_ = 0.0;
   std::vector<int32_t> samples_, position_;  // samples with curvature, and where each is among them
   // Per output and sample with curvature: c, and the factors of the coupling.
   std::vector<double> diagonal_, link_, own_;

@@ -12,6 +12,7 @@
 
 #include "design/column_reader.hpp"
 #include "linalg/blas.hpp"
+#include "linalg/cholesky.hpp"
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"
@@ -49,10 +50,11 @@ class ModelStep {
       features += static_cast<double>(penalty_.size(u));
     }
     const double n = static_cast<double>(rows_.n), rank = n * outputs_;
-    const double work = (n + count) * count * count;
+    const double blocks = apart() ? outputs_ : 1.0;
+    const double work = (n + count / blocks) * count * count / blocks;
     if (count <= kFew) return n * count * count <= kMostWork;
     if (count > std::min(kMost, rank) || work > kMostWork) return false;
-    return !penalty_.curved() || work <= kProducts * 4.0 * n * features * rows_.stride;
+    return !penalty_.curved() || work <= kProducts * kProductWork * n * features * rows_.stride;
   }
 
   // Whether a group is in use, or would be soon.
@@ -75,35 +77,44 @@ class ModelStep {
     for (int attempt = 0; attempt < kAttempts && !outcome.moved; ++attempt) {
       assemble();
       moved_ = w_;
-      const PenalisedQuadratic::Layout layout{penalised_, starts_, variable_};
+      const PenalisedQuadratic::Layout layout{penalised_, starts_, variable_, blocks_};
       const auto solved = quadratic_.minimise(layout, share, enough, moved_);
       if (attempt == 0) outcome.violation = std::max(solved.first, free_violation_);
       finish();
       outcome.moved = line_search(outcome);
       if (!outcome.moved || fraction_ < 1.0) {
-        damping_ = std::clamp(16.0 * damping_, 1e-6, 1e6);
+        damping_ = std::clamp(kDampingStep * damping_, kFirstDamping, kMostDamping);
         stale_ = true;
         if (!outcome.moved) refresh(true), hessian_.require(listed_, place_);
       } else {
-        damping_ = damping_ > 1e-9 ? damping_ / 16.0 : kLeastDamping;
+        damping_ = damping_ > kForgotten ? damping_ / kDampingStep : kLeastDamping;
       }
     }
     return outcome;
   }
 
  private:
-  // Weights in a model: its matrix has 32 MB then. Attempts with more damping. The least damping, relative
-  // to the squares of the columns, only keeps flat directions from infinity.
+  // Weights in a model: its matrix has 32 MB then.
   static constexpr double kMost = 2000.0;
   // Weights that always fit. Otherwise the matrix should not have more rows than rank, and where the penalty is
-  // curved, so that conjugate gradients are good at it, not cost more than this many products with the Hessian.
-  static constexpr double kFew = 300.0, kProducts = 40.0;
+  // curved, so that conjugate gradients are good at it, not cost more than this many products with the Hessian,
+  // whose entries are read for both of their halves, with a multiplication and an addition each.
+  static constexpr double kFew = 300.0, kProducts = 40.0, kProductWork = 4.0;
   // Operations to form it: a few seconds.
   static constexpr double kMostWork = 2e10;
   // Weights join the model a little before they violate.
   static constexpr double kNear = 0.995;
+  // Attempts with more damping. It starts at the first of these where the line search has cut a step, rises and
+  // falls by kDampingStep, and is forgotten below the second. The least, relative to the squares of the
+  // columns, only keeps flat directions from infinity; of columns of zeros, the smallest number of all.
   static constexpr int kAttempts = 3;
-  static constexpr double kLeastDamping = 1e-12;
+  static constexpr double kFirstDamping = 1e-6, kForgotten = 1e-9, kMostDamping = 1e6;
+  static constexpr double kDampingStep = 16.0, kLeastDamping = 1e-12, kNoCurvature = 1e-300;
+  // Intercepts and unpenalised weights are eliminated with at most a percent of their curvature added.
+  static constexpr ScaledCholesky::Ridge kFreeRidge{1e-13, 1e-2};
+  // The steps tried, the share of the promised descent asked for (Armijo), and what counts as rounding. A
+  // shorter step than the last is of a model that more damping mends sooner.
+  static constexpr double kLengths[] = {1.0, 0.5, 0.25, 0.0625};
   static constexpr double kArmijo = 1e-4, kRounding = 4e-16;
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
@@ -159,18 +170,24 @@ class ModelStep {
   void list() {
     listed_.clear();
     variable_.assign(cells_, -1);
-    for (std::size_t k = 0; k < penalised_.size(); ++k) {
-      const int64_t u = penalised_[k];
-      for (int64_t f = 0; f < penalty_.size(u); ++f) {
-        const int32_t j = penalty_.features(u)[f];
-        const double limit = penalty_.alpha * penalty_.absolute() * penalty_.weight(j);
-        for (int r = 0; r < outputs_; ++r) {
-          const std::size_t e = at((starts_[k] + f) * width_ + r);
-          if (penalty_.separable() && w_[e] == 0.0 && !(std::abs(g_[e]) > kNear * limit)) continue;
-          variable_[e] = static_cast<int>(listed_.size());
-          listed_.push_back({j, r});
+    blocks_.assign(1, 0);
+    const int together = apart() ? 1 : outputs_;
+    for (int first = 0; first < outputs_; first += together) {
+      for (std::size_t k = 0; k < penalised_.size(); ++k) {
+        const int64_t u = penalised_[k];
+        for (int64_t f = 0; f < penalty_.size(u); ++f) {
+          const int32_t j = penalty_.features(u)[f];
+          const double limit = penalty_.alpha * penalty_.absolute() * penalty_.weight(j);
+          for (int r = first; r < first + together; ++r) {
+            const std::size_t e = at((starts_[k] + f) * width_ + r);
+            if (penalty_.separable() && w_[e] == 0.0 && !(std::abs(g_[e]) > kNear * limit))
+              continue;
+            variable_[e] = static_cast<int>(listed_.size());
+            listed_.push_back({j, r});
+          }
         }
       }
+      blocks_.push_back(static_cast<int>(listed_.size()));
     }
     m_ = static_cast<int>(listed_.size());
     for (std::size_t f = cells_ / at(width_); f < features_.size(); ++f)
@@ -179,20 +196,33 @@ class ModelStep {
       listed_.push_back({WeightIndex::kIntercept, r});
   }
 
+  // Whether outputs have nothing to do with each other.
+  bool apart() const { return penalty_.separable() && !hessian_.coupled(); }
+
   // Form the Hessian anew where the curvature has changed: by much, or by little where that is cheap or the
   // last step, with an old one, did not gain enough.
   void refresh(bool slow) {
     const auto m = static_cast<double>(listed_.size());
-    const bool grown = hessian_.size() > 2.0 * m + 200.0;
+    const bool grown = hessian_.size() > 2.0 * m + kUnused;
     const bool cheap = m * m <= kCheap * static_cast<double>(features_.size() + 1) * width_;
     const double allowed = slow || cheap ? kSame : kAlike;
-    if (hessian_.started() && !stale_ && !grown && hessian_.change() <= allowed) return;
+    if (hessian_.started() && !grown) {
+      const double change = hessian_.change();
+      if (hessian_.linear() && change + hessian_.changed() <= kUpdates) {
+        if (change > 0.0) hessian_.update();
+        return;
+      }
+      if (!hessian_.linear() && !stale_ && change <= allowed) return;
+    }
     hessian_.restart();
     stale_ = false;
   }
   // Relative changes of the curvature that leave the Hessian what it is, or nearly; products with the
-  // columns of a step that cost next to nothing.
-  static constexpr double kSame = 1e-4, kAlike = 0.1, kCheap = 20.0;
+  // columns of a step that cost next to nothing; rows that it may have beyond twice those in use.
+  static constexpr double kSame = 1e-4, kAlike = 0.1, kCheap = 20.0, kUnused = 200.0;
+  // Changes of the curvature, relative to it, that are added to a Hessian before it is formed anew: fewer than
+  // all samples, and not so many that what is left is the rounding of what was taken away.
+  static constexpr double kUpdates = 0.5;
 
   // The model with the free weights eliminated.
   void assemble() {
@@ -201,11 +231,15 @@ class ModelStep {
     auto& H = quadratic_.H;
     auto& g = quadratic_.g;
     H.resize(m * m), g.resize(m);
-    for (std::size_t c = 0; c < m; ++c) {
-      const double* from = hessian_.column(place_[c]);
-      double* to = H.data() + c * m;
-      for (std::size_t r = 0; r < m; ++r) to[r] = from[place_[r]];
-      to[c] += damping_ * to[c] + kLeastDamping * largest_curvature(listed_[c].feature) + 1e-300;
+    for (std::size_t b = 0; b + 1 < blocks_.size(); ++b) {
+      const std::size_t first = at(blocks_[b]), last = at(blocks_[b + 1]);
+      for (std::size_t c = first; c < last; ++c) {
+        const double* from = hessian_.column(place_[c]);
+        double* to = H.data() + c * m;
+        for (std::size_t r = first; r < last; ++r) to[r] = from[place_[r]];
+        to[c] +=
+            damping_ * to[c] + kLeastDamping * largest_curvature(listed_[c].feature) + kNoCurvature;
+      }
     }
     for (std::size_t e = 0; e < cells_; ++e)
       if (variable_[e] >= 0) g[at(variable_[e])] = g_[e];
@@ -216,14 +250,16 @@ class ModelStep {
       free_violation_ = std::max(free_violation_, std::abs(free_gradient_[a]));
     }
     if (free == 0) return;
-    factor_free(m, F);
+    free_factor_.factorise(F, kFreeRidge, damping_, [&](std::size_t r, std::size_t c) {
+      return hessian_.entry(place_[m + r], place_[m + c]);
+    });
     // cross_ = H_FF^-1 H_FA
     cross_.resize(F * m);
     for (std::size_t c = 0; c < m; ++c)
       for (std::size_t a = 0; a < F; ++a)
         cross_[c * F + a] = hessian_.entry(place_[m + a], place_[c]);
     coupling_ = cross_;
-    solve_free(cross_.data(), m_);
+    free_factor_.solve(cross_.data(), m_);
     if (m_ > 0) {
       gemm('T', 'N', m_, m_, free, -1.0, coupling_.data(), free, cross_.data(), free, 1.0, H.data(),
            m_);
@@ -238,45 +274,14 @@ class ModelStep {
     return static_cast<double>(known);
   }
 
-  // Equal shifts of all classes, and intercepts that no sample bends, have neither curvature nor slope: a
-  // little of the diagonal keeps them where they are.
-  void factor_free(std::size_t m, std::size_t F) {
-    free_scale_.resize(F);
-    for (std::size_t a = 0; a < F; ++a) {
-      const double d = hessian_.entry(place_[m + a], place_[m + a]);
-      free_scale_[a] = d > 0.0 ? 1.0 / std::sqrt(d) : 0.0;
-    }
-    for (double ridge = 1e-13; ridge < 1e-2; ridge *= 100.0) {
-      free_factor_.resize(F * F);
-      for (std::size_t c = 0; c < F; ++c) {
-        for (std::size_t r = 0; r < F; ++r)
-          free_factor_[c * F + r] =
-              free_scale_[r] * free_scale_[c] * hessian_.entry(place_[m + r], place_[m + c]);
-        free_factor_[c * (F + 1)] = 1.0 + ridge + damping_;
-      }
-      if (potrf('L', static_cast<int>(F), free_factor_.data(), static_cast<int>(F)) == 0) return;
-    }
-    std::fill(free_factor_.begin(), free_factor_.end(), 0.0);
-    for (std::size_t c = 0; c < F; ++c) free_factor_[c * (F + 1)] = 1.0;
-  }
-
-  void solve_free(double* B, int count) const {
-    const int F = static_cast<int>(free_scale_.size());
-    for (int c = 0; c < count; ++c)
-      for (int a = 0; a < F; ++a) B[at(c) * at(F) + at(a)] *= free_scale_[at(a)];
-    potrs('L', F, count, free_factor_.data(), F, B, F);
-    for (int c = 0; c < count; ++c)
-      for (int a = 0; a < F; ++a) B[at(c) * at(F) + at(a)] *= free_scale_[at(a)];
-  }
-
   // The step of all weights, the free ones included.
   void finish() {
     step_.assign(g_.size(), 0.0);
     for (std::size_t e = 0; e < cells_; ++e) step_[e] = moved_[e] - w_[e];
-    const std::size_t m = at(m_), F = free_scale_.size();
-    if (listed_.size() == m) return;
+    const std::size_t F = free_gradient_.size();
+    if (F == 0) return;
     std::vector<double> s = free_gradient_;
-    solve_free(s.data(), 1);
+    free_factor_.solve(s.data());
     for (double& x : s) x = -x;
     for (std::size_t e = 0; e < cells_; ++e) {
       if (variable_[e] < 0 || step_[e] == 0.0) continue;
@@ -316,7 +321,7 @@ class ModelStep {
     slope += penalty_at(1.0) - penalty;
     if (!(slope < 0.0)) return false;
     const double noise = kRounding * std::abs(before);
-    for (const double t : {1.0, 0.5, 0.25, 0.0625}) {
+    for (const double t : kLengths) {
       const double after = rows_.value(t) + penalty_at(t) - t * linear;
       if (!(after <= before + kArmijo * t * slope + noise)) continue;
       take(t);
@@ -357,10 +362,11 @@ class ModelStep {
   std::vector<int64_t> penalised_, starts_;
   std::vector<int32_t> features_;
   std::vector<WeightIndex> listed_;
-  std::vector<int> variable_, place_;
+  std::vector<int> variable_, place_, blocks_;
   std::vector<float> moment_;
   std::vector<double> w_, g_, moved_, step_, trial_, cross_, coupling_;
-  std::vector<double> free_gradient_, free_scale_, free_factor_;
+  ScaledCholesky free_factor_;
+  std::vector<double> free_gradient_;
 };
 
 }  // namespace sparsvm

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "design/column_reader.hpp"
@@ -29,8 +30,8 @@ class NewtonStep {
         preconditioner_(rows, penalty, monitor), direct_(rows, columns, penalty, monitor) {}
 
   struct Options {
-    double forcing = 0.3;
-    int cg_limit = 30;
+    double forcing;
+    int cg_limit;
   };
 
   struct Outcome {
@@ -52,6 +53,9 @@ class NewtonStep {
     tangent();
     rows_.refresh_curvature();
     diagonal();
+    // The gradient, the diagonal and the scores of the step.
+    monitor_.spend(3.0 * Settings::kOperations *
+                   static_cast<double>(active_.features.size() * at(width_)));
     bend();
     for (std::size_t e = 0; e < g_.size(); ++e) {
       if (mark_[e] != GroupPenalty::fixed)
@@ -150,7 +154,7 @@ class NewtonStep {
       double* h = h_.data() + f * width_;
       double mean = 0.0;
       for (int k = 0; k < outputs_; ++k) mean += h[k] / outputs_;
-      for (int k = 0; k < outputs_; ++k) h[k] = std::max(h[k], 1e-4 * mean);
+      for (int k = 0; k < outputs_; ++k) h[k] = std::max(h[k], Settings::kFlatDiagonal * mean);
     }
   }
 
@@ -193,6 +197,7 @@ class NewtonStep {
         from_[at(f * stride + k)] = static_cast<float>(p[at(f * width_ + k)]);
       }
     }
+    monitor_.spend(hessian_work());
     const RowData& data = rows_.data();
     const HessianRows rows{data.loss,
                            stride,
@@ -216,6 +221,15 @@ class NewtonStep {
       }
     }
     if (penalty_.bends()) add_rings(p, out);
+  }
+
+  // A product reads the entries of the samples with curvature.
+  double hessian_work() const {
+    const double share = dense() ? 1.0 / Settings::kDenseSpeed
+                                 : static_cast<double>(rows_.active.size()) /
+                                       static_cast<double>(std::max<int64_t>(rows_.n, 1));
+    return Settings::kOperations * share * static_cast<double>(active_.features.size()) *
+           std::max(rows_.stride, 8);
   }
 
   // Whether BLAS beats walking the entries of the samples with curvature.
@@ -304,7 +318,7 @@ class NewtonStep {
     outcome.before = outcome.after = before;
     cut_ = step_;
     cut_at_kinks();
-    if (try_direction(cut_, before, {1.0, 0.5, 0.25}, outcome)) {
+    if (try_direction(cut_, before, Settings::kLengths, outcome)) {
       outcome.full = outcome.fraction == 1.0;
       return;
     }
@@ -312,7 +326,7 @@ class NewtonStep {
     for (const double t : stops()) {
       for (std::size_t e = 0; e < cut_.size(); ++e) cut_[e] = t * step_[e];
       cut_at_kinks();
-      if (try_direction(cut_, before, {1.0}, outcome)) return;
+      if (try_direction(cut_, before, {Settings::kLengths, 1}, outcome)) return;
     }
   }
 
@@ -331,21 +345,19 @@ class NewtonStep {
       penalty_.kinks((*groups_)[k], &w_[o], &step_[o], times);
     }
     std::sort(times.begin(), times.end());
-    for (const double share : {0.5, 0.2, 0.05, 0.0}) {
+    for (const double share : Settings::kKinkShares) {
       if (times.empty()) break;
       const auto which = static_cast<std::size_t>(share * static_cast<double>(times.size()));
-      // A little further, so that rounding does not stop it short.
-      const double t = times[which] * (1.0 + 1e-12);
+      const double t = times[which] * Settings::kBeyondKink;
       if (found.empty() || t < found.back()) found.push_back(t);
     }
-    for (int halvings = 0; halvings < 8; ++halvings) {
-      found.push_back(0.2 * (found.empty() ? 1.0 : found.back()));
-    }
+    for (int shorter = 0; shorter < Settings::kShorterStops; ++shorter)
+      found.push_back(Settings::kStopRatio * (found.empty() ? 1.0 : found.back()));
     return found;
   }
 
-  bool try_direction(const std::vector<double>& step, double before,
-                     std::initializer_list<double> sizes, Outcome& outcome) {
+  bool try_direction(const std::vector<double>& step, double before, std::span<const double> sizes,
+                     Outcome& outcome) {
     const double slope = slope_of(step);
     if (!(slope < 0.0)) return false;
     scores_of(step);

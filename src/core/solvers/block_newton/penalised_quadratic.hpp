@@ -12,12 +12,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "linalg/blas.hpp"
+#include "linalg/cholesky.hpp"
 #include "penalty/group_penalty.hpp"
-#include "support/cpu_dispatch.hpp"
 #include "support/monitor.hpp"
+#include "support/simd.hpp"
 
 namespace sparsvm {
 
@@ -35,14 +37,18 @@ class PenalisedQuadratic {
   }
 
   // The weights: groups by features by outputs, padded to `width`, `starts` the first row of each group;
-  // `variable` tells the place of each in the matrix (in this order), or -1 where it stays zero.
+  // `variable` tells the place of each in the matrix (in this order), or -1 where it stays zero. The matrix
+  // is block-diagonal; `blocks` are where its blocks begin, and its end. Of penalties on single weights the
+  // order is that of the blocks; with groups there is one block.
   struct Layout {
     const std::vector<int64_t>& groups;
     const std::vector<int64_t>& starts;
     const std::vector<int>& variable;
+    const std::vector<int>& blocks;
   };
 
-  // The matrix (m x m, column-major) and the gradient at s = 0, to be filled in by the caller.
+  // The matrix (m x m, column-major; nothing is read outside the blocks) and the gradient at s = 0, to be
+  // filled in by the caller.
   std::vector<double> H, g;
 
   struct Outcome {
@@ -59,12 +65,16 @@ class PenalisedQuadratic {
     cell_.assign(at(m_), 0);
     for (std::size_t e = 0; e < w.size(); ++e)
       if (layout.variable[e] >= 0) cell_[at(layout.variable[e])] = static_cast<int>(e);
+    block_.resize(at(m_));
+    for (std::size_t b = 0; b + 1 < layout.blocks.size(); ++b)
+      std::fill(block_.begin() + layout.blocks[b], block_.begin() + layout.blocks[b + 1], b);
     prepare();
     Outcome outcome;
     int since = 0, steps = 0;
     double before = 0.0;
     for (; outcome.sweeps < kMostSweeps;) {
       monitor_.poll();
+      monitor_.spend(kFactorSpeed / 3.0 * m_ * m_);
       const double violation = sweep((outcome.sweeps & 1) == 0, outcome.change);
       outcome.last = violation;
       if (outcome.sweeps++ == 0) outcome.first = violation;
@@ -86,18 +96,32 @@ class PenalisedQuadratic {
   // Newton steps at most, and the share of the model's fall that justifies going on.
   static constexpr int kMostNewton = 12;
   static constexpr double kWorthIt = 1e-3;
-  // Proximal steps on one group.
+  // Proximal steps on one group, and the share of its violation that they leave.
   static constexpr int kSteps = 8;
+  static constexpr double kInner = 0.05;
+  // Newton steps: a weight without curvature takes its own gradient as step. With more than the limit of the
+  // diagonal added, sweeps do as well.
+  static constexpr ScaledCholesky::Ridge kRidge{1e-14, 1e-5, 1.0};
+  // The parts of a step tried, and by how much a step goes beyond its kink, so that rounding does not stop it
+  // short.
+  static constexpr double kLengths[] = {1.0, 0.5, 0.25}, kBeyond = 1.0 + 1e-12;
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
   const double* column(int c) const { return H.data() + at(c) * at(m_); }
 
-  // The sweeps that take as long as a factorisation: with a weights that are not zero, 2 a m operations each
-  // against a^3 / 3.
+  // y += a times column c of the matrix.
+  void add_column(double a, int c, std::vector<double>& y) const {
+    const int first = layout_->blocks[block_[at(c)]], last = layout_->blocks[block_[at(c)] + 1];
+    add_multiple(a, column(c) + first, last - first, y.data() + first);
+  }
+
+  // The sweeps that take as long as a factorisation: with a weights that are not zero in b blocks, 2 a m / b
+  // operations each against a^3 / (3 b^2).
   int sweeps_of_factor() const {
     const auto a = static_cast<double>(
         std::count_if(w_->begin(), w_->end(), [](double x) { return x != 0.0; }));
-    return std::max(kLeastSweeps, static_cast<int>(a * a / (kFactorSpeed * m_)));
+    const auto blocks = static_cast<double>(layout_->blocks.size() - 1);
+    return std::max(kLeastSweeps, static_cast<int>(a * a / (kFactorSpeed * m_ * blocks)));
   }
 
   void prepare() {
@@ -153,7 +177,7 @@ class PenalisedQuadratic {
     if (s == 0.0) return 0.0;
     change += s * g[at(c)] + 0.5 * h * s * s + t * (std::abs(v) - std::abs(w)) +
               0.5 * q * (v * v - w * w);
-    add_multiple(s, column(c), m_, g.data());
+    add_column(s, c, g);
     w = v;
     return std::abs(h + q) * std::abs(s);
   }
@@ -188,7 +212,7 @@ class PenalisedQuadratic {
       }
       size = std::sqrt(size);
       if (step == 0) violation = size;
-      if (size <= 0.05 * violation) break;
+      if (size <= kInner * violation) break;
     }
     if (violation == 0.0) return 0.0;
     // s'(g + Hs + g) / 2 is the change of the quadratic.
@@ -200,7 +224,7 @@ class PenalisedQuadratic {
     change += gained;
     for (std::size_t e = 0; e < cells; ++e) {
       const int c = layout_->variable[from + e];
-      if (c >= 0 && w[e] != start_[e]) add_multiple(w[e] - start_[e], column(c), m_, g.data());
+      if (c >= 0 && w[e] != start_[e]) add_column(w[e] - start_[e], c, g);
     }
     return violation;
   }
@@ -232,7 +256,7 @@ class PenalisedQuadratic {
       penalty_.kinks(layout_->groups[k], &(*w_)[o], &step_[o], times);
     }
     for (const double t : times) least = std::min(least, t);
-    for (std::size_t e = 0; e < cells; ++e) cut_[e] = least * (1.0 + 1e-12) * step_[e];
+    for (std::size_t e = 0; e < cells; ++e) cut_[e] = least * kBeyond * step_[e];
     cut_at_kinks();
     take(cut_, change);
   }
@@ -248,8 +272,8 @@ class PenalisedQuadratic {
   void number() {
     number_.assign(w_->size(), -1), factor_.assign(w_->size(), 1.0);
     count_ = 0;
-    for (std::size_t e = 0; e < w_->size(); ++e)
-      if (mark_[e] == GroupPenalty::loose && layout_->variable[e] >= 0) number_[e] = count_++;
+    for (const int e : cell_)
+      if (mark_[at(e)] == GroupPenalty::loose) number_[at(e)] = count_++;
     for (std::size_t k = 0; k < layout_->groups.size() && penalty_.ties(); ++k) {
       const std::size_t o = at(layout_->starts[k] * width_);
       count_ = penalty_.number_ties(layout_->groups[k], &(*w_)[o], &mark_[o], count_, &number_[o],
@@ -258,42 +282,43 @@ class PenalisedQuadratic {
   }
 
   bool solve() {
-    const std::size_t size = at(count_);
-    matrix_.assign(size * size, 0.0), right_.assign(size, 0.0);
     moving_.clear();
-    for (std::size_t e = 0; e < w_->size(); ++e)
-      if (number_[e] >= 0 && layout_->variable[e] >= 0) moving_.push_back(static_cast<int>(e));
-    for (const int e : moving_) {
+    for (const int e : cell_)
+      if (number_[at(e)] >= 0) moving_.push_back(e);
+    step_.assign(w_->size(), 0.0);
+    auto from = moving_.begin();
+    for (std::size_t b = 0; b + 1 < layout_->blocks.size(); ++b) {
+      const auto to = std::find_if(from, moving_.end(), [&](int e) {
+        return layout_->variable[at(e)] >= layout_->blocks[b + 1];
+      });
+      if (from != to && !solve_block({from, to}, static_cast<int>(from - moving_.begin())))
+        return false;
+      from = to;
+    }
+    return true;
+  }
+
+  // The step of the moving weights of a block, whose numbers begin with `base`.
+  bool solve_block(std::span<const int> moving, int base) {
+    const bool whole = layout_->blocks.size() == 2;  // ties have fewer numbers than weights
+    const std::size_t size = whole ? at(count_) : moving.size();
+    matrix_.assign(size * size, 0.0), right_.assign(size, 0.0);
+    for (const int e : moving) {
       const double* h = column(layout_->variable[at(e)]);
-      double* to = matrix_.data() + at(number_[at(e)]) * size;
+      const std::size_t own = at(number_[at(e)] - base);
+      double* to = matrix_.data() + own * size;
       const double f = factor_[at(e)];
-      right_[at(number_[at(e)])] -= f * (slope_[at(e)] + pull_[at(e)]);
-      for (const int r : moving_)
-        to[number_[at(r)]] += f * factor_[at(r)] * h[layout_->variable[at(r)]];
-      to[number_[at(e)]] += straight_[at(e)];
+      right_[own] -= f * (slope_[at(e)] + pull_[at(e)]);
+      for (const int r : moving)
+        to[number_[at(r)] - base] += f * factor_[at(r)] * h[layout_->variable[at(r)]];
+      to[own] += straight_[at(e)];
     }
     if (penalty_.bends()) add_rings(size);
-    scale_.resize(size);
-    for (std::size_t a = 0; a < size; ++a) {
-      const double diagonal = matrix_[a * (size + 1)];
-      scale_[a] = diagonal > 0.0 ? 1.0 / std::sqrt(diagonal) : 1.0;
-      right_[a] *= scale_[a];
-    }
-    for (double ridge = 1e-14; ridge < 1e-5; ridge *= 100.0) {
-      factorised_.resize(size * size);
-      for (std::size_t c = 0; c < size; ++c) {
-        for (std::size_t r = c; r < size; ++r)
-          factorised_[c * size + r] = scale_[r] * scale_[c] * matrix_[c * size + r];
-        factorised_[c * (size + 1)] = 1.0 + ridge;
-      }
-      if (potrf('L', count_, factorised_.data(), count_) != 0) continue;
-      potrs('L', count_, 1, factorised_.data(), count_, right_.data(), count_);
-      step_.assign(w_->size(), 0.0);
-      for (const int e : moving_)
-        step_[at(e)] = factor_[at(e)] * scale_[at(number_[at(e)])] * right_[at(number_[at(e)])];
-      return true;
-    }
-    return false;
+    const auto entry = [&](std::size_t r, std::size_t c) { return matrix_[c * size + r]; };
+    if (!cholesky_.factorise(size, kRidge, 0.0, entry)) return false;
+    cholesky_.solve(right_.data());
+    for (const int e : moving) step_[at(e)] = factor_[at(e)] * right_[at(number_[at(e)] - base)];
+    return true;
   }
 
   void add_rings(std::size_t size) {
@@ -319,11 +344,11 @@ class PenalisedQuadratic {
       if (step[at(e)] == 0.0) continue;
       const int c = layout_->variable[at(e)];
       slope += step[at(e)] * g[at(c)];
-      add_multiple(step[at(e)], column(c), m_, along_.data());
+      add_column(step[at(e)], c, along_);
     }
     for (const int e : moving_) bend += step[at(e)] * along_[at(layout_->variable[at(e)])];
     const double before = penalty_at(step, 0.0);
-    for (const double t : {1.0, 0.5, 0.25}) {
+    for (const double t : kLengths) {
       const double gained = t * slope + 0.5 * t * t * bend + penalty_at(step, t) - before;
       if (!(gained < 0.0)) continue;
       for (std::size_t e = 0; e < w_->size(); ++e) {
@@ -352,10 +377,12 @@ class PenalisedQuadratic {
   const Layout* layout_ = nullptr;
   std::vector<double>* w_ = nullptr;
   std::vector<int> cell_, number_, moving_;
+  std::vector<std::size_t> block_;  // of each variable
   std::vector<unsigned char> mark_;
   std::vector<double> threshold_, stiffness_, rows_, bound_, target_, moved_, local_, start_;
   std::vector<double> pull_, straight_, ring_, slope_, step_, cut_, trial_, along_, factor_;
-  std::vector<double> matrix_, factorised_, scale_, right_;
+  ScaledCholesky cholesky_;
+  std::vector<double> matrix_, right_;
 };
 
 }  // namespace sparsvm

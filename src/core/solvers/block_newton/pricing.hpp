@@ -10,7 +10,7 @@
 #include "design/design.hpp"
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
-#include "problem/smooth_problem.hpp"
+#include "problem/problem.hpp"
 #include "solvers/block_newton/column_panels.hpp"
 #include "solvers/block_newton/newton_step.hpp"
 #include "support/monitor.hpp"
@@ -38,12 +38,13 @@ class GroupPrices {
       Y_.resize(at(rows_.n * outputs_));
       for (int64_t i = 0; i < rows_.n; ++i)
         std::copy_n(rows_.D.data() + i * width_, outputs_, Y_.data() + i * outputs_);
+      monitor_.spend(static_cast<double>(rows_.n * d_ * outputs_));
       t_.design->transposed(Y_.data(), outputs_, G_.data());
     }
     errors(column_norms != nullptr);
     begin();
     for (int64_t u = 0; u < penalty_.count(); ++u) {
-      if ((u & 255) == 0) monitor_.poll();
+      if (u % Settings::kPricedPolled == 0) monitor_.poll();
       gradient(u, g_.data());
       price(u, column_norms);
     }
@@ -99,6 +100,8 @@ class GroupPrices {
   std::vector<double> slopes;  // the part of X'D of the listed groups, one after the other
 
  private:
+  using Settings = BlockNewtonSettings;
+
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
   void begin() {
@@ -191,12 +194,12 @@ class GroupPrices {
         gradient(u, g.data());
         for (double& x : g) x *= c;
         subtract_tilt(u, g.data());
-        if (penalty_.dual_norm(u, g.data()) > 1.0 + 1e-14) return false;
+        if (penalty_.dual_norm(u, g.data()) > Settings::kOnBall) return false;
       }
       return true;
     };
     double low = 0.0, high = 1.0;
-    for (int pass = 0; pass < 40; ++pass) {
+    for (int pass = 0; pass < Settings::kBisections; ++pass) {
       const double middle = 0.5 * (low + high);
       (feasible(middle) ? low : high) = middle;
     }

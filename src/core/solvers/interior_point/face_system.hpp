@@ -16,7 +16,7 @@
 #include "linalg/blas.hpp"
 #include "linalg/cholesky.hpp"
 #include "solvers/interior_point/newton_system.hpp"
-#include "support/cpu_dispatch.hpp"
+#include "support/simd.hpp"
 
 namespace sparsvm {
 

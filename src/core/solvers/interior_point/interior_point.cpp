@@ -154,9 +154,43 @@ void InteriorPoint::evaluate() {
     consider(sparse, w, x_.b, trial_scores_, exact);
     return;
   }
-  set_.blocks.sparse_weights(set_.column_scale.data(), trial_);
+  consider_sparse(1.0);
+  if (!converged() && gap_below(dense, options_.tol)) consider_sparse(kFewerZeros);
+}
+
+// Tries the iterate with exact zeros where the effect of a weight is below this share of its dual slack.
+void InteriorPoint::consider_sparse(double share) {
+  trial_scale_.resize(set_.column_scale.size());
+  std::transform(set_.column_scale.begin(), set_.column_scale.end(), trial_scale_.begin(),
+                 [share](double scale) { return scale / share; });
+  set_.blocks.sparse_weights(trial_scale_.data(), trial_);
   set_.scores(trial_, x_.b, x_.Y, trial_scores_);
-  consider(sparse, trial_, x_.b, trial_scores_, 0.0);
+  consider(incumbent_.sparse, trial_, x_.b, trial_scores_, 0.0);
+  if (factored_ && !converged() && gap_below(incumbent_.dense, options_.tol)) refit();
+}
+
+// Weights set to zero move the scores, which costs most at pairs that tie. What is left takes the moves
+// back as far as the last Newton system allows: its solution keeps the slacks of these pairs.
+void InteriorPoint::refit() {
+  const ConeBlocks& blocks = set_.blocks;
+  std::vector<double> b(x_.b);
+  refit_rhs_.resize(x_.Y.size(), p_.n, b.size());
+  refit_rhs_.z.assign(system_.n_explicit(), 0.0);
+  for (std::size_t a = 0; a < x_.Y.size(); ++a) refit_rhs_.y[a] = trial_scores_[a] - x_.S[a];
+  system_.solve(refit_rhs_, refit_, kRefitAccuracy);
+  std::vector<double>& dg = set_.transposed(refit_.y.data());
+  system_.complete(refit_, dg.data());
+  for (int64_t block = 0; block < blocks.size(); ++block) {
+    double along = 0.0;
+    for (int64_t c = blocks.begin(block); c < blocks.end(block); ++c)
+      along += blocks.vec[c] * dg[c];
+    along *= blocks.kappa(block);
+    for (int64_t c = blocks.begin(block); c < blocks.end(block); ++c)
+      if (trial_[c] != 0.0) trial_[c] -= blocks.delta[c] * dg[c] + along * blocks.vec[c];
+  }
+  for (std::size_t j = 0; j < b.size(); ++j) b[j] += refit_.b[j];
+  set_.scores(trial_, b, x_.Y, trial_scores_);
+  consider(incumbent_.sparse, trial_, b, trial_scores_, 0.0);
 }
 
 // How far G of the explicit coordinates is from what their blocks take it to be: scaled down by so

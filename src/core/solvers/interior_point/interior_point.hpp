@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "problem/hinge_problem.hpp"
+#include "problem/problem.hpp"
 #include "solvers/interior_point/newton_system.hpp"
 #include "solvers/interior_point/scaled_problem.hpp"
 #include "solvers/interior_point/settings.hpp"
@@ -174,14 +174,15 @@ class InteriorPoint {
   Progress progress_;
   std::vector<double> first_Y_;
   bool polishing_ = false, blocked_ = false;
+  bool factored_ = false;  // the system, at the last iterate
   double next_face_gap_ = std::numeric_limits<double>::infinity();
   double solve_residual_ = 0.0, alike_ = interior_point_settings::kAlikeFactor;
 
-  NewtonVector rhs_;
+  NewtonVector rhs_, refit_rhs_, refit_;
   std::vector<double> rho_;  // residual of the primal
   // Per pair: target of complementarity, terms of the right-hand side besides it.
   std::vector<double> target_, terms_;
-  std::vector<double> response_, trial_, trial_scores_;
+  std::vector<double> response_, trial_, trial_scale_, trial_scores_;
 
   bool prices_change() const { return !p_.quadratic && !polishing_; }
   double relative_gap(const Candidate& point) const {
@@ -205,6 +206,8 @@ class InteriorPoint {
   double infeasibility();
   double conjugate();
   void evaluate();
+  void consider_sparse(double share);
+  void refit();
   double explicit_drift();
   void consider(Candidate& best, const std::vector<double>& values, const std::vector<double>& b,
                 const std::vector<double>& S, double square);

@@ -97,7 +97,7 @@ class NewtonSystem {
   // sits in the coupling, in the free columns or in other samples, M_k alone is close to singular
   // and eliminating it first would lose all digits; the conjugate residuals of solve() take the
   // regularisation out again, in a few steps as long as it is small against the whole operator.
-  double regularisation = 1e-13;
+  double regularisation = 0.0;
 
   // Weight of a proximal term on the free coefficients: F' dY_k + proximal * db_k = e_col_k. Where
   // the optimal face is unbounded in them, it keeps the iterates from running away along it.

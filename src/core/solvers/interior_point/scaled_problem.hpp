@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "penalty/penalty_layout.hpp"
-#include "problem/hinge_problem.hpp"
+#include "problem/problem.hpp"
 #include "solvers/interior_point/newton_system.hpp"
 
 namespace sparsvm {
@@ -131,7 +131,6 @@ class Equalities {
       : p_(problem),
         columns_{p_.n, p_.classes, static_cast<int>(columns.size() / p_.n), std::move(columns)},
         system_(columns_, none_), ones_(static_cast<std::size_t>(p_.n) * p_.classes, 1.0) {
-    system_.regularisation = 0.0;
     system_.poll = poll;
   }
 

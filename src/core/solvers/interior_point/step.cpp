@@ -25,7 +25,8 @@ bool InteriorPoint::iterate(int it) {
   damp_free_coefficients();
   assemble();
   monitor_.poll();
-  if (!predict()) return false;
+  factored_ = predict();
+  if (!factored_) return false;
   monitor_.poll();
   if (prices_change()) {
     guess_.pairs.resize(Y.size());

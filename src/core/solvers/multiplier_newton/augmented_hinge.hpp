@@ -9,7 +9,7 @@
 
 #include "design/design.hpp"
 #include "linalg/blas.hpp"
-#include "problem/hinge_problem.hpp"
+#include "problem/problem.hpp"
 #include "prox/prox.hpp"
 #include "prox/rows.hpp"
 #include "solvers/multiplier_newton/settings.hpp"

@@ -21,7 +21,7 @@
 
 #include "design/design.hpp"
 #include "penalty/penalty_manifold.hpp"
-#include "problem/hinge_problem.hpp"
+#include "problem/problem.hpp"
 #include "solvers/multiplier_newton/augmented_hinge.hpp"
 #include "solvers/multiplier_newton/settings.hpp"
 #include "solvers/multiplier_newton/system.hpp"

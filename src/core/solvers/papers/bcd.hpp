@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "design/column_reader.hpp"
-#include "penalty/penalty_prox.hpp"
+#include "penalty/penalty.hpp"
 #include "support/numbers.hpp"
 
 namespace sparsvm {
@@ -40,6 +40,8 @@ struct BcdOptions {
 struct BcdSettings {
   // Blocks that were left out come back once the violations of the others are down to this share.
   double unshrink_at = 0.1;
+  // Outer iterations after which scores are computed anew: updates in place gather rounding errors.
+  int refresh_every = 20;
   // Of a step, after which it is below rounding.
   int most_halvings = 60;
   // Of a sum of losses: a decrease below it is nothing but rounding.
@@ -82,8 +84,8 @@ class Bcd {
   int64_t run(int64_t count, double tolerance, Poll poll) {
     settled_ = false;
     for (int64_t done = 1; done <= count; ++done) {
-      // Updates in place gather rounding errors.
-      if (iterations_ % 20 == 0) problem_.scores(W_.data(), b_.data(), S_.data());
+      poll();  // a problem without blocks has no other
+      if (iterations_ % kBcd.refresh_every == 0) problem_.scores(W_.data(), b_.data(), S_.data());
       const bool complete = std::ssize(active_) == blocks();
       sweep(poll);
       const double total = options_.largest_violation ? largest_ : sum_;
@@ -235,7 +237,8 @@ class Bcd {
     const double before = problem_.alpha * prox_.value(W_.data(), part, part + 1);
     const double wanted =
         along + problem_.alpha * prox_.value(target_.data(), part, part + 1) - before;
-    const double old = touched_loss();
+    // Features of one group share samples, each of which counts once.
+    const double old = members_.size() == 1 ? passed_loss_ : touched_loss();
     double a = 1.0;
     add(a);
     ++searches_;
@@ -309,17 +312,20 @@ class Bcd {
     }
   }
 
-  // Algorithm 3, for any of the losses: G_j and, if asked for, h_j.
+  // Algorithm 3, for any of the losses: G_j and, if asked for, h_j, with the loss of the samples it
+  // passes, which costs nothing beside them.
   void gradient(bool curvature) {
     double* g = row_.data();
     double* h = g + K_;
+    passed_loss_ = 0.0;
     for (std::size_t m = 0; m < members_.size(); ++m) {
       double* G = G_.data() + m * size(K_);
       double* H = h_.data() + m * size(K_);
       each(members_[m], [&](int64_t i, double x) {
         const double px = problem_.loss.mass[i] * x;
         if (curvature) {
-          problem_.loss.curvatures(i, S_.data() + i * K_, g, h);
+          passed_loss_ +=
+              problem_.loss.mass[i] * problem_.loss.curvatures(i, S_.data() + i * K_, g, h);
           for (int64_t k = 0; k < K_; ++k) H[k] += px * x * h[k];
         } else {
           problem_.loss.slopes(i, S_.data() + i * K_, g);
@@ -402,7 +408,8 @@ class Bcd {
   std::vector<double> G_, h_, delta_;  // of the present block, members x outputs
   std::vector<int64_t> members_, active_, kept_, dropped_, stamp_;
   std::vector<int32_t> rows_;  // samples that a block of several features touches
-  double sum_ = 0.0, largest_ = 0.0, first_ = 0.0, margin_ = HUGE_VAL, before_shrinking_ = 0.0;
+  double passed_loss_ = 0.0, sum_ = 0.0, largest_ = 0.0, first_ = 0.0, margin_ = HUGE_VAL,
+         before_shrinking_ = 0.0;
   bool settled_ = false;
   RandomBits random_;
 };

@@ -36,7 +36,8 @@ class Random {
 // TᵢᵀTᵢ of the scores in S, and returns ‖T x‖².
 template <typename Apply>
 double power_iteration(const Design& X, bool intercept, int64_t m, std::vector<double>& W,
-                       std::vector<double>& b, int least_passes, const Poll& poll, Apply apply) {
+                       std::vector<double>& b, int least_passes, const Poll& poll, Apply apply,
+                       bool centred = false) {
   const int64_t n = X.n(), d = X.d();
   std::vector<double> S(static_cast<std::size_t>(n * m));
   double norm = 0.0;
@@ -47,6 +48,13 @@ double power_iteration(const Design& X, bool intercept, int64_t m, std::vector<d
     for (double& value : b) value /= length;
     X.scores(W.data(), m, S.data());
     poll();
+    if (centred) {
+      for (int64_t k = 0; k < m; ++k) {
+        double total = 0.0;
+        for (int64_t i = 0; i < n; ++i) total += S[i * m + k];
+        b[k] = -total / static_cast<double>(n);
+      }
+    }
     double squares = 0.0;
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t k = 0; k < m; ++k) S[i * m + k] += b[k];
@@ -111,12 +119,13 @@ void ScoreDifferences::adjoint(int64_t i, const double* dual, double* out) const
   out[own] = -others;
 }
 
-double operator_norm(const Design& X, bool intercept, const Poll& poll) {
+double operator_norm(const Design& X, bool intercept, const Poll& poll, bool centred) {
   std::vector<double> W, b;
   const double frobenius = random_start(X, intercept, 1, W, b);
   if (!(frobenius > 0.0)) return 0.0;
-  const double norm =
-      power_iteration(X, intercept, 1, W, b, 1, poll, [](int64_t, double* s) { return *s * *s; });
+  const auto square = [](int64_t, double* s) { return *s * *s; };
+  const int passes = centred ? kNorm.least_passes : 1;
+  const double norm = power_iteration(X, intercept, 1, W, b, passes, poll, square, centred);
   return norm > 0.0 ? std::min(kNorm.raise * norm, frobenius) : frobenius;
 }
 

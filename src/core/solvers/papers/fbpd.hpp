@@ -28,8 +28,8 @@
 #include <functional>
 #include <vector>
 
-#include "penalty/penalty_prox.hpp"
-#include "problem/hinge_problem.hpp"
+#include "penalty/penalty.hpp"
+#include "problem/problem.hpp"
 #include "prox/prox.hpp"
 
 namespace sparsvm {
@@ -57,12 +57,13 @@ class ScoreDifferences {
   int64_t classes_, outputs_;
 };
 
-// An upper estimate of the spectral norm of [X 1] (of X without intercept), by power iteration.
+// An upper estimate of the spectral norm of [X 1] (of X without intercept, of X less the means of its
+// columns if centred), by power iteration.
 //
 // Power iteration approaches the norm from below: the last value is raised by one per cent, but
 // not beyond the Frobenius norm. Should it still fall short by little, no harm is done: the method
 // is known to converge while τσ‖T‖² < 4/3.
-double operator_norm(const Design& X, bool intercept, const Poll& poll);
+double operator_norm(const Design& X, bool intercept, const Poll& poll, bool centred = false);
 
 // The same for the paper's T, intercept included if the problem has one.
 double difference_norm(const HingeProblem& problem, const Poll& poll);

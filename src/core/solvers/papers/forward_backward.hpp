@@ -8,8 +8,10 @@
 //   sparsa             L = ⟨Δx, Δ∇f⟩/‖Δx‖² (Barzilai–Borwein) within [α_min, α_max], raised by η
 //                      until F(x⁺) <= max of the last M + 1 values − σ/2 L‖x⁺ − x‖²
 //
-// The unpenalised intercept b is part of x. The scores of extrapolated points are extrapolated
-// scores, so every trial costs one product with X and every iteration one with Xᵀ.
+// The unpenalised intercept is part of x, as c = b + Wᵀ mean(X): the intercept of centred features,
+// at right angles to them. With b itself the means of the features join the conditioning, and iris
+// as it is measured takes 30 to 55 times the iterations. The scores of extrapolated points are
+// extrapolated scores, so every trial costs one product with X and every iteration one with Xᵀ.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +24,8 @@
 #include <vector>
 
 #include "design/row_reader.hpp"
-#include "penalty/penalty_prox.hpp"
-#include "problem/smooth_problem.hpp"
+#include "penalty/penalty.hpp"
+#include "problem/problem.hpp"
 #include "support/numbers.hpp"
 
 namespace sparsvm {
@@ -55,11 +57,21 @@ class FirstOrder {
   FirstOrder(const Problem& problem, ProxTerm penalty, const FirstOrderOptions& options)
       : problem_(problem), penalty_(std::move(penalty)), options_(options), L_(options.L),
         now_(problem), last_(problem), trial_(problem), from_(problem),
-        slopes_(static_cast<std::size_t>(problem.n() * problem.outputs())) {}
+        slopes_(static_cast<std::size_t>(problem.n() * problem.outputs())),
+        shifted_(static_cast<std::size_t>(problem.outputs())),
+        mean_(static_cast<std::size_t>(problem.d())) {
+    if (!problem.intercept) return;
+    std::vector<double> variance(mean_), norm2(mean_), largest(mean_);
+    problem.design->column_stats(problem.loss.mass, mean_.data(), variance.data(), norm2.data(),
+                                 largest.data());
+  }
 
   void start(const double* W, const double* b) {
     std::copy_n(W, now_.W.size(), now_.W.begin());
-    if (problem_.intercept) std::copy_n(b, now_.b.size(), now_.b.begin());
+    if (problem_.intercept) {
+      shift(now_, shifted_);  // b − c
+      for (std::size_t k = 0; k < now_.b.size(); ++k) now_.b[k] = b[k] - shifted_[k];
+    }
     begun_ = false;
   }
 
@@ -84,7 +96,12 @@ class FirstOrder {
   bool settled() const { return settled_; }
   double lipschitz() const { return L_; }
   const std::vector<double>& weights() const { return now_.W; }
-  const std::vector<double>& intercept() const { return now_.b; }
+  std::vector<double> intercept() const {
+    std::vector<double> b(now_.b.size());
+    shift(now_, b);
+    for (std::size_t k = 0; k < b.size(); ++k) b[k] += now_.b[k];
+    return b;
+  }
 
  private:
   struct Point {
@@ -92,7 +109,7 @@ class FirstOrder {
         : W(static_cast<std::size_t>(p.d() * p.outputs())),
           b(static_cast<std::size_t>(p.outputs())),
           S(static_cast<std::size_t>(p.n() * p.outputs())) {}
-    std::vector<double> W, b, S;
+    std::vector<double> W, b, S;  // b: of centred features
   };
   struct Gradient {
     std::vector<double> W, b;
@@ -100,7 +117,7 @@ class FirstOrder {
 
   template <typename Poll>
   void begin(Poll poll) {
-    problem_.scores(now_.W.data(), now_.b.data(), now_.S.data());
+    scores(now_);
     poll();
     last_ = now_;
     from_ = now_;
@@ -111,7 +128,7 @@ class FirstOrder {
     gradient_.b.assign(now_.b.size(), 0.0);
     if (options_.method == FirstOrderMethod::sparsa) {
       smooth_ = problem_.slopes(now_.W.data(), now_.S.data(), slopes_.data());
-      problem_.gradient(slopes_.data(), gradient_.W.data(), gradient_.b.data());
+      gradient();
       values_.push_back(smooth_ + penalty(now_));
       poll();
     }
@@ -122,7 +139,7 @@ class FirstOrder {
   template <typename Poll>
   bool forward_backward(Poll poll) {
     const double f = problem_.slopes(from_.W.data(), from_.S.data(), slopes_.data());
-    problem_.gradient(slopes_.data(), gradient_.W.data(), gradient_.b.data());
+    gradient();
     poll();
     for (;;) {
       step(from_, L_);
@@ -172,7 +189,7 @@ class FirstOrder {
     std::swap(gradient_, before_);
     gradient_.W.resize(now_.W.size());
     gradient_.b.resize(now_.b.size());
-    problem_.gradient(slopes_.data(), gradient_.W.data(), gradient_.b.data());
+    gradient();
     poll();
     double curvature = 0.0;
     for (std::size_t e = 0; e < now_.W.size(); ++e)
@@ -188,7 +205,31 @@ class FirstOrder {
     for (std::size_t e = 0; e < y.W.size(); ++e) trial_.W[e] = y.W[e] - gradient_.W[e] / L;
     for (std::size_t k = 0; k < y.b.size(); ++k) trial_.b[k] = y.b[k] - gradient_.b[k] / L;
     penalty_.prox(trial_.W.data(), problem_.alpha / L);
-    problem_.scores(trial_.W.data(), trial_.b.data(), trial_.S.data());
+    scores(trial_);
+  }
+
+  // −Wᵀ mean(X), 0 without an intercept.
+  void shift(const Point& x, std::vector<double>& out) const {
+    std::fill(out.begin(), out.end(), 0.0);
+    if (!problem_.intercept) return;
+    for (std::size_t j = 0, e = 0; j < mean_.size(); ++j) {
+      for (double& value : out) value -= mean_[j] * x.W[e++];
+    }
+  }
+
+  void scores(Point& x) {
+    shift(x, shifted_);
+    for (std::size_t k = 0; k < shifted_.size(); ++k) shifted_[k] += x.b[k];
+    problem_.scores(x.W.data(), shifted_.data(), x.S.data());
+  }
+
+  // ∇f in W and c from the slopes.
+  void gradient() {
+    problem_.gradient(slopes_.data(), gradient_.W.data(), gradient_.b.data());
+    if (!problem_.intercept) return;
+    for (std::size_t j = 0, e = 0; j < mean_.size(); ++j) {
+      for (const double value : gradient_.b) gradient_.W[e++] -= mean_[j] * value;
+    }
   }
 
   double penalty(const Point& x) const { return problem_.alpha * penalty_.value(x.W.data()); }
@@ -228,7 +269,7 @@ class FirstOrder {
   bool begun_ = false, settled_ = false;
   Point now_, last_, trial_, from_;
   Gradient gradient_, before_;
-  std::vector<double> slopes_, values_;
+  std::vector<double> slopes_, values_, shifted_, mean_;
 };
 
 // -----------------------------------------------------------------

@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "problem/hinge_problem.hpp"
+#include "problem/problem.hpp"
 #include "solvers/sdca/features.hpp"
 #include "solvers/sdca/settings.hpp"
 #include "support/mmap_vector.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "penalty/penalty_layout.hpp"
-#include "problem/hinge_problem.hpp"
+#include "problem/problem.hpp"
 #include "prox/rows.hpp"
 #include "solvers/sdca/features.hpp"
 #include "solvers/sdca/samples.hpp"

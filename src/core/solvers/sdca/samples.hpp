@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "design/row_reader.hpp"
-#include "problem/hinge_problem.hpp"
+#include "problem/problem.hpp"
 #include "solvers/sdca/face.hpp"
 #include "solvers/sdca/features.hpp"
 #include "solvers/sdca/settings.hpp"

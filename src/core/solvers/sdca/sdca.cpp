@@ -33,6 +33,9 @@ void Sdca::start(const double* W, const double* b, const double* Y) {
   samples_.drop_rows();
   intercept_.assign(b, b + outputs_);
   samples_.set_anchor(intercept_);
+  best_ = {};
+  if (!features_.linear()) best_.used = used_, best_.rows = features_.center();
+  best_.intercept = intercept_;
   if (Y) {
     samples_.dual().assign(Y, Y + n_ * K_);
   } else if (features_.linear()) {
@@ -57,8 +60,8 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
     features_.forget(), samples_.forget();
     while (work_ < next && sweeps_ < last && !Monitor::stopping()) {
       step(std::min(inner_, last - sweeps_), monitor);
-      // Means are taken over the last eighth of all sweeps.
-      if (8 * work_ >= 7 * next || sweeps_ >= last) features_.average(), samples_.average();
+      if (Settings::kAveraged * (next - work_) <= next || sweeps_ >= last)
+        features_.average(), samples_.average();
     }
     const double earlier = values_.gap();
     const int64_t before = evaluated_;
@@ -66,7 +69,8 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
     evaluated_ = work_;
     rate_ = std::log(earlier / values_.gap()) / static_cast<double>(work_ - before);
     monitor.poll();
-    monitor.record(sweeps_, values_.objective, values_.gap(), nonzeros_);
+    monitor.record(sweeps_, values_.objective, values_.gap(),
+                   features_.linear() ? nonzeros_ : best_.nonzeros);
     if (Monitor::stopping()) return false;
     const bool done = values_.gap() <= target * std::abs(values_.objective);
     // What was evaluated early says little about the balance.
@@ -95,12 +99,11 @@ MmapVector<double> Sdca::give_dual() {
 }
 
 const std::vector<int32_t>& Sdca::used() const {
-  return features_.linear() ? features_.features() : used_;
+  return features_.linear() ? features_.features() : best_.used;
 }
 
 MmapVector<double> Sdca::used_weights() const {
-  if (features_.linear()) return features_.present();
-  return rows_of(used(), features_.features(), features_.center(), outputs_);
+  return features_.linear() ? features_.present() : best_.rows;
 }
 
 MmapVector<double> Sdca::give_weights() {
@@ -333,6 +336,7 @@ void Sdca::evaluate() {
     now.dual = gain - (features_.linear() ? features_.conjugate() : prices_.conjugate());
   }
   now.dual -= now.intercept;
+  if (!features_.linear()) keep_best(now);
   values_ = now;
   costs_.release();
 }
@@ -348,6 +352,13 @@ void Sdca::store_center() {
     if (!features_.linear()) used_.push_back(features_.features()[a]);
     nonzeros_ += outputs_ - std::count(w, w + outputs_, 0.0);
   }
+}
+
+void Sdca::keep_best(SdcaValues& now) {
+  if (now.objective < best_.objective)
+    best_ = {now.objective, nonzeros_, used_,
+             rows_of(used_, features_.features(), features_.center(), outputs_), intercept_};
+  now.objective = best_.objective;
 }
 
 void Sdca::adapt() {

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "problem/hinge_problem.hpp"
+#include "problem/problem.hpp"
 #include "solvers/sdca/features.hpp"
 #include "solvers/sdca/pricing.hpp"
 #include "solvers/sdca/samples.hpp"
@@ -36,6 +36,15 @@ struct SdcaValues {
   double intercept = 0.0;  // the same of the intercept
   double norm = 0.0;       // the largest dual norm of all groups
   double gap() const { return objective - dual; }
+};
+
+// Coefficients of the features in use, outputs each, and intercepts.
+struct SdcaPoint {
+  double objective = INFINITY;
+  int64_t nonzeros = 0;
+  std::vector<int32_t> used;
+  MmapVector<double> rows;
+  std::vector<double> intercept;
 };
 
 // Doubles or halves a proximal parameter where sweeps and proximal steps are unequally far from
@@ -89,7 +98,10 @@ class Sdca {
   const SdcaValues& values() const { return values_; }
   const MmapVector<double>& dual();
   MmapVector<double> give_dual();
-  const std::vector<double>& intercept() const { return intercept_; }
+  // Of the best evaluated centre; where all features are in use, of the present one.
+  const std::vector<double>& intercept() const {
+    return features_.linear() ? intercept_ : best_.intercept;
+  }
   // The features that may be in use, and their rows of W, outputs each.
   const std::vector<int32_t>& used() const;
   MmapVector<double> used_weights() const;
@@ -158,6 +170,9 @@ class Sdca {
 
   void store_center();
 
+  // Keep the centre if it is better than those before: inexact proximal steps need not descend.
+  void keep_best(SdcaValues& now);
+
   // Sweeps lag when σ is large, proximal steps when it is small: even the two out.
   void adapt();
 
@@ -180,6 +195,7 @@ class Sdca {
   std::vector<double> intercept_;
   std::vector<int32_t> used_;  // the features that are not zero at the centre
   SdcaValues values_;
+  SdcaPoint best_;
 };
 
 }  // namespace sparsvm

@@ -33,6 +33,8 @@ struct SdcaSettings {
   // last; without features to price an evaluation costs half a sweep, else several.
   static constexpr int64_t kFirstPause = 6, kPauseGrowth = 4, kMostSweeps = 50;
   static constexpr int64_t kLeastSweeps = 2, kSoonest = 8;
+  // Means of the iterates are taken over the last one of so many parts of all sweeps.
+  static constexpr int64_t kAveraged = 8;
   // The features are made anew from the dual, and the leverage of the intercept found, at every
   // 16th and every 4th evaluation: rounding gathers slowly.
   static constexpr int64_t kRebuildEvery = 16, kLeverageEvery = 4;

@@ -71,7 +71,8 @@ class FISTA(FirstOrderSolver):
         y^{+} = x^{+} + \frac{t - 1}{t^{+}} (x^{+} - x), \qquad
         t^{+} = \tfrac12 \bigl(1 + \sqrt{1 + 4 t^2}\bigr),
 
-    with f the mean loss (less the tilt) and x the coefficients with the intercept.
+    with f the mean loss (less the tilt) and x the coefficients with the intercept of centred
+    features, :math:`b + W \bar x`: the same problem, but better conditioned than with b.
 
     Parameters
     ----------
@@ -79,9 +80,10 @@ class FISTA(FirstOrderSolver):
         "LS" raises L by the factor `eta` until :math:`f(x^{+}) \le f(y) +
         \langle \nabla f(y), x^{+} - y\rangle + \frac L2 \|x^{+} - y\|^2`, starting from the
         largest curvature in one coefficient. "CST" keeps
-        :math:`L = \kappa \sum_i p_i \|x_i\|^2`, the intercept counting as a feature that is 1;
-        :math:`\kappa` is 4 (K - 1) for the squared hinge, 1/2 for the logistic loss, 2 for
-        one-vs-rest (half of the first two for two classes).
+        :math:`L = \kappa \sum_i p_i \|x_i\|^2`, with an intercept
+        :math:`\kappa (1 + \sum_i p_i \|x_i - \bar x\|^2)`; :math:`\kappa` is 4 (K - 1) for the
+        squared hinge, 1/2 for the logistic loss, 2 for one-vs-rest (half of the first two for two
+        classes).
     eta : float, default=2.0
         Factor of the line search.
     stopping : {"gap", "change"}, default="gap"
@@ -158,11 +160,9 @@ class ForwardBackward(FirstOrderSolver):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.preprocessing import scale
     >>> from sparsvm import SparseSVC
     >>> from sparsvm.solvers import ForwardBackward
     >>> X, y = load_iris(return_X_y=True)
-    >>> X = scale(X)
     >>> solver = ForwardBackward(step="LS")
     >>> model = SparseSVC("squared_hinge", "l1/l2", alpha=0.05, solver=solver).fit(X, y)
     >>> bool(model.dual_gap_ <= 1e-3)
@@ -297,7 +297,9 @@ def first_curvature(problem: Problem) -> float:
     It does not exceed the Lipschitz constant, so the line search may start from it.
     """
     mean, variance, *_ = problem.design.column_stats(problem.mass)
-    squares = np.asarray(variance) + np.asarray(mean) ** 2
+    squares = np.asarray(variance)
+    if not problem.fit_intercept:  # the features are centred otherwise
+        squares = squares + np.asarray(mean) ** 2
     largest = max(float(squares.max(initial=0.0)), 1.0 if problem.fit_intercept else 0.0)
     K = problem.n_classes
     per_unit = (K - 1) / K**2 if problem.loss.name == "logistic" else 2.0

@@ -7,6 +7,14 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from sparsvm._typing import Floats
 
+# Settings.
+# Steps, an end only; the error of the end, and the growth over the least one at which rounding has
+# taken over.
+STEPS, ROUNDED, RISEN = 60, 1e-15, 1e3
+# Part of the way to the boundary that a step goes: a usual value. Added to the diagonal, relative
+# to it, so that a singular matrix has a factor.
+STEP_FRACTION, RIDGE = 0.99, 1e-14
+
 
 def simplex_qp(Q: Floats, q: Floats, B: Floats) -> tuple[Floats, Floats]:
     r"""Minimise a quadratic on the simplex under homogeneous equalities.
@@ -45,16 +53,16 @@ def simplex_qp(Q: Floats, q: Floats, B: Floats) -> tuple[Floats, Floats]:
     theta, slack = np.full(m, 1.0 / m), np.ones(m)
     nu = np.zeros(A.shape[0])
     best = (np.inf, theta, slack, nu)
-    for _ in range(60):
+    for _ in range(STEPS):
         dual = Q @ theta - q - A.T @ nu - slack
         primal = right - A @ theta
         mu = float(theta @ slack) / m
         error = max(mu, float(np.abs(dual).max()), float(np.abs(primal).max()))
         if error < best[0]:
             best = (error, theta, slack, nu)
-        elif error > 1e3 * best[0]:
+        elif error > RISEN * best[0]:
             break
-        if error <= 1e-15:
+        if error <= ROUNDED:
             break
         factors = _factors(Q, A, slack / theta)
         if factors is None:
@@ -64,7 +72,7 @@ def simplex_qp(Q: Floats, q: Floats, B: Floats) -> tuple[Floats, Floats]:
         ahead = float((theta + far * affine[0]) @ (slack + far * affine[2])) / m
         target = (ahead / mu) ** 3 * mu - theta * slack - affine[0] * affine[2]
         move = _step(factors, A, theta, slack, dual, primal, target)
-        far = 0.99 * min(_ratio(theta, move[0]), _ratio(slack, move[2]))
+        far = STEP_FRACTION * min(_ratio(theta, move[0]), _ratio(slack, move[2]))
         theta, nu, slack = theta + far * move[0], nu + far * move[1], slack + far * move[2]
     _, theta, slack, nu = best
     theta = np.where(theta > slack, theta, 0.0)
@@ -78,7 +86,7 @@ def _factors(Q: Floats, A: Floats, ratio: Floats) -> tuple[Floats, Floats, Float
     """
     H = np.array(Q, order="F")
     H[np.diag_indices_from(H)] += ratio
-    H[np.diag_indices_from(H)] *= 1.0 + 1e-14
+    H[np.diag_indices_from(H)] *= 1.0 + RIDGE
     factor, failed = dpotrf(H, lower=True, overwrite_a=True)
     if failed:
         return None

@@ -32,20 +32,28 @@ def unsupported_smooth(name: str, problem: Problem) -> str | None:
 
 
 def gradient_constant(problem: Problem, native: Any) -> float:
-    r"""Return the Lipschitz constant of Blondel et al., :math:`\kappa \sum_i p_i \|x_i\|^2`."""
+    r"""Return the Lipschitz constant of Blondel et al., :math:`\kappa \sum_i p_i \|x_i\|^2`.
+
+    With an intercept the features count less their means, and a feature that is 1 joins them.
+    """
     mean, variance, *_ = problem.design.column_stats(problem.mass)
-    total = float(np.sum(np.asarray(variance) + np.asarray(mean) ** 2)) + problem.fit_intercept
+    squares = np.asarray(variance)
+    if not problem.fit_intercept:
+        squares = squares + np.asarray(mean) ** 2
+    total = float(np.sum(squares)) + problem.fit_intercept
     return float(native.curvature_bound) * total if total > 0.0 else 1.0
 
 
 def spectral_constant(problem: Problem, native: Any) -> float:
     r"""Return :math:`c \max_i p_i \|X\|^2`, where that is less than :func:`gradient_constant`.
 
-    c is the largest curvature of a sample's loss in its scores.
+    c is the largest curvature of a sample's loss in its scores. With an intercept X is centred and
+    the ones are at right angles to it: the constant is the larger of theirs, c, and that of X.
     """
     design: Any = problem.design
-    norm = float(_core.operator_norm(design, problem.fit_intercept))
-    spectral = float(native.largest_curvature) * float(problem.mass.max()) * norm**2
+    norm = float(_core.operator_norm(design, False, centred=problem.fit_intercept))
+    squares = max(float(problem.mass.max()) * norm**2, float(problem.fit_intercept))
+    spectral = float(native.largest_curvature) * squares
     constant = gradient_constant(problem, native)
     return min(spectral, constant) if spectral > 0.0 else constant
 

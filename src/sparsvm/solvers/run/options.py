@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsvm.parameters import number
+from sparsvm.parameters import number, quoted
 from sparsvm.problem.solution import Control
 
 # Native code counts with 32 bits, or 64 where a count may become as large.
@@ -35,9 +35,7 @@ def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None
     """Refuse an option that is none of the choices."""
     # Of arrays no comparison says whether they are one of the choices.
     if not isinstance(value, str | None) or value not in choices:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, choices))}, but {value!r} was given."
-        )
+        raise ValueError(f"{name} must be one of {quoted(choices)}, but {value!r} was given.")
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -51,7 +51,8 @@ class Progress:
     def coefficients(self) -> Point | None:
         """Return the best coefficients so far, (n_outputs, d), and intercepts.
 
-        None where the solver has them only at its end (``interior_point``, ``block_newton``).
+        None where the solver has them only at its end (``interior_point``, ``block_newton``,
+        ``sdca``).
         """
         return None if self._point is None else self._point()
 

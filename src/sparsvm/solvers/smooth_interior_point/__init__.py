@@ -13,6 +13,10 @@ diagonal and a rank-one term for every group. Kinks, ties and columns of any sca
 which is what Newton steps from face to face stumble over; every step is dear, though.
 """
 
-from sparsvm.solvers.smooth_interior_point.working_set import solve_smooth, unsupported_smooth
+from sparsvm.solvers.smooth_interior_point.working_set import (
+    predicted_work,
+    solve_smooth,
+    unsupported_smooth,
+)
 
-__all__ = ["solve_smooth", "unsupported_smooth"]
+__all__ = ["predicted_work", "solve_smooth", "unsupported_smooth"]

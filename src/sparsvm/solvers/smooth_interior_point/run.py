@@ -29,6 +29,8 @@ SHORTEST_STEP = 1e-10
 LARGEST_MATRIX = 4000
 # The relative residual of a step's equations that needs no better solver.
 ACCURATE = 1e-7
+# Halvings of a step along which the barrier function rises, by more than this share of itself.
+HALVINGS, BARRIER_ROUNDING = 30, 1e-12
 
 
 class InteriorPointRun:
@@ -151,7 +153,10 @@ class InteriorPointRun:
         """Return a solver of the step's equations."""
         self.penalty = PenaltyCurvature(self.square, [cones.curvature() for cones in self.cones])
         n, K, groups = self.problem.n, self.problem.n_classes, self.penalty.rays.shape[1]
-        features = features_work(n, self.V.size) if self.V.size <= LARGEST_MATRIX else np.inf
+        blocks = self.problem.n_blocks
+        features = features_work(n, self.V.size, blocks)
+        if self.V.size > blocks * LARGEST_MATRIX:
+            features = np.inf
         if self.samples_are_accurate and samples_work(n, K, self.V.size, groups, 0) < features:
             roots = self.loss.roots()
             solve = by_samples(self.X, self.outputs, K, roots, self.penalty, features)
@@ -162,18 +167,21 @@ class InteriorPointRun:
         return by_features(self._hessian(), self.penalty)
 
     def _hessian(self) -> Floats:
+        """Return the diagonal blocks of the Hessian of the loss, one below the other."""
         K, m, first = self.problem.n_outputs, self.width, self.outputs.start
-        blocks = np.zeros((K, m, K, m))
+        count = self.problem.n_blocks
+        size = K // count  # outputs of a block
+        blocks = np.zeros((count, size, m, size, m))
         for k in range(K):
-            bent = self.loss.bent(first + k)
-            for other in range(k, K):
-                weights = bent[:, first + other]
+            bent, (b, own) = self.loss.bent(first + k), divmod(k, size)
+            for other in range(own, size):
+                weights = bent[:, first + b * size + other]
                 rows = np.flatnonzero(weights)
                 X = self.X if rows.size == weights.size else self.X[rows]
-                block = (X * weights[rows, None]).T @ X
-                blocks[other, :, k, :] = block
-                blocks[k, :, other, :] = block.T
-        return blocks.reshape(K * m, K * m)
+                gram = (X * weights[rows, None]).T @ X
+                blocks[b, other, :, own, :] = gram
+                blocks[b, own, :, other, :] = gram.T
+        return blocks.reshape(count, size * m, size * m)
 
     def _direct(self, solve: Equations, tau: float, second: bool) -> Floats:
         slopes = self.loss.force(tau, second)[:, self.outputs]
@@ -203,8 +211,8 @@ class InteriorPointRun:
             return smooth + self.loss.barrier(step) + sum(c.barrier(step, tau) for c in self.cones)
 
         now = barrier(0.0)
-        slack = 1e-12 * abs(now)
-        for _ in range(30):
+        slack = BARRIER_ROUNDING * abs(now)
+        for _ in range(HALVINGS):
             if barrier(length) <= now + slack:
                 return length
             length *= 0.5

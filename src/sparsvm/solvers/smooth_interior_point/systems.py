@@ -12,7 +12,10 @@ w, :math:`1 - r^\top D^{-1} r` for s. Nothing cancels in
           \qquad B = X\,(I, D^{-1} r).
 
 From the side of the features this matrix is formed and factored, but for the coordinates beside
-whose C their curvature by the loss is nothing. From that of the samples, with :math:`H = L L^\top`,
+whose C their curvature by the loss is nothing. Where the loss is a sum over the classes, the matrix
+is block-diagonal but for the coordinates s of groups with several classes: the blocks are factored
+one by one, then the Schur complement of those. From the side of the samples, with
+:math:`H = L L^\top`,
 
 .. math:: S = L\, (I + L^\top B C^{-1} B^\top L)^{-1} L^\top
 
@@ -32,7 +35,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Floats, Ints
 from sparsvm.solvers.smooth_interior_point.cones import Curvature
 
 # Settings.
@@ -111,7 +114,10 @@ def factorised(matrix: Floats) -> Solve | None:
 
 
 def _scaled_solve(factor: Any, scale: Floats, right: Floats) -> Floats:
-    return np.asarray(scale * scipy.linalg.cho_solve(factor, scale * right, check_finite=False))
+    if right.size == 0:
+        return right  # scipy 1.12 refuses empty systems
+    scaled = (scale * right.T).T
+    return np.asarray((scale * scipy.linalg.cho_solve(factor, scaled, check_finite=False).T).T)
 
 
 class Equations:
@@ -146,46 +152,94 @@ class Equations:
         return x
 
 
+class _Block:
+    """A diagonal block of the loss' Hessian, and its products with the rays of its groups.
+
+    Parameters
+    ----------
+    hessian : array of shape (p, p)
+    rays : sparse matrix of shape (p, groups)
+        The rows of the rays in this block.
+    """
+
+    def __init__(self, hessian: Floats, rays: Any) -> None:
+        self.hessian = hessian
+        rays = rays.tocsc()
+        self.groups = np.flatnonzero(np.diff(rays.indptr))
+        rays = rays[:, self.groups]
+        self.across = np.asarray((rays.T @ hessian).T)
+        self.inner = np.asarray(rays.T @ self.across)
+
+    def matrix(self, w: Ints, s: Ints) -> Floats:
+        """Return the curvature by the loss of the coordinates w and of the listed groups."""
+        where = np.searchsorted(self.groups, s)
+        out = np.empty((w.size + s.size, w.size + s.size))
+        out[: w.size, : w.size] = self.hessian[np.ix_(w, w)]
+        out[: w.size, w.size :] = self.across[np.ix_(w, where)]
+        out[w.size :, : w.size] = out[: w.size, w.size :].T
+        out[w.size :, w.size :] = self.inner[np.ix_(where, where)]
+        return out
+
+
 def by_features(hessian: Floats, penalty: PenaltyCurvature) -> Equations | None:
     """Return a solver of the equations in w and s from the side of the features.
 
     Parameters
     ----------
-    hessian : array of shape (p, p)
-        Of the loss.
+    hessian : array of shape (blocks, p, p)
+        Of the loss: its diagonal blocks. Groups with coordinates in several of them are the border
+        of the matrix, which is solved for last.
     penalty : PenaltyCurvature
     """
-    C, rays = penalty.curvature, penalty.rays
-    across = np.asarray(rays.T @ hessian)
-    bent = np.append(hessian.diagonal(), np.asarray(rays.multiply(across.T).sum(axis=0)).ravel())
+    C, (count, p) = penalty.curvature, hessian.shape[:2]
+    blocks = [_Block(hessian[b], penalty.rays[b * p : (b + 1) * p]) for b in range(count)]
+    bent, shared = np.zeros_like(C), np.zeros(C.size - penalty.size, dtype=int)
+    for b, block in enumerate(blocks):
+        bent[b * p : (b + 1) * p] = block.hessian.diagonal()
+        bent[penalty.size + block.groups] += block.inner.diagonal()
+        shared[block.groups] += 1
     soft = bent >= NEGLIGIBLE * C
-    w, s = np.flatnonzero(soft[: penalty.size]), np.flatnonzero(soft[penalty.size :])
-    matrix = np.empty((w.size + s.size, w.size + s.size))
-    matrix[: w.size, : w.size] = hessian if w.size == penalty.size else hessian[np.ix_(w, w)]
-    matrix[w.size :, : w.size] = across[np.ix_(s, w)]
-    matrix[: w.size, w.size :] = matrix[w.size :, : w.size].T
-    matrix[w.size :, w.size :] = np.asarray((rays[:, s].T @ across[s].T).T)
-    matrix[np.diag_indices_from(matrix)] += C[soft]
-    inner = factorised(matrix)
-    if inner is None:
+    border = penalty.size + np.flatnonzero(soft[penalty.size :] & (shared > 1))
+    rest, parts = np.diag(C[border]), []
+    for b, block in enumerate(blocks):
+        w = np.flatnonzero(soft[b * p : (b + 1) * p])
+        s = block.groups[soft[penalty.size + block.groups] & (shared[block.groups] == 1)]
+        own = np.append(b * p + w, penalty.size + s)
+        met = np.flatnonzero(np.isin(border, penalty.size + block.groups))
+        matrix = block.matrix(w, np.append(s, border[met] - penalty.size))
+        inside, coupling = matrix[: own.size, : own.size], matrix[: own.size, own.size :]
+        inside[np.diag_indices_from(inside)] += C[own]
+        inner = factorised(inside)
+        if inner is None:
+            return None
+        response = inner(coupling)
+        rest[np.ix_(met, met)] += matrix[own.size :, own.size :] - coupling.T @ response
+        parts.append((own, inner, met, response))
+    last = factorised(rest)
+    if last is None:
         return None
     stiff = np.zeros_like(C)
     np.divide(1.0, C + bent, out=stiff, where=~soft)
 
     def solve(right: Floats) -> Floats:
-        out = stiff * right
-        out[soft] = inner(right[soft])
+        out, step = stiff * right, right[border]
+        for own, _, met, response in parts:
+            step[met] -= response.T @ right[own]
+        step = out[border] = last(step)
+        for own, inner, met, response in parts:
+            out[own] = inner(right[own]) - response @ step[met]
         return out
 
     def product(lifted: Floats) -> Floats:
-        return penalty.lift(hessian @ penalty.lower(lifted)) + C * lifted
+        V = penalty.lower(lifted).reshape(count, p, 1)
+        return penalty.lift((hessian @ V).ravel()) + C * lifted
 
     return Equations(solve, product)
 
 
-def features_work(n: int, p: int) -> float:
-    """Return the multiplications of a step from the side of the features."""
-    return n * p**2 / 2 + p**3 / 3
+def features_work(n: int, p: int, blocks: int = 1) -> float:
+    """Return the multiplications of a step from the side of the features, with equal blocks."""
+    return n * p**2 / (2 * blocks) + p**3 / (3 * blocks**2)
 
 
 def samples_work(n: int, n_classes: int, p: int, groups: int, kept: int) -> float:

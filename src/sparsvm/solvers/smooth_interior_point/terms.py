@@ -12,6 +12,9 @@ from sparsvm.losses import SmoothLoss
 from sparsvm.problem.problem import Problem
 from sparsvm.solvers.smooth_interior_point.cones import longest_ratio
 
+# Settings: no pair starts with less than this share of the largest violation.
+LEAST_VIOLATION = 1e-3
+
 
 class LogisticTerms:
     """The logistic loss: its gradient is linearised afresh at every point."""
@@ -93,7 +96,9 @@ class SquaredTerms:
         self.on = np.ones((n, K), dtype=bool) if self.separate else ~own
         self.slope = 0.5 / problem.mass[:, None]
         self.violation = self._violations(scores)
-        least = 1e-3 * max(float(np.abs(self.violation[self.on]).max(initial=0.0)), 1e-300)
+        least = LEAST_VIOLATION * max(
+            float(np.abs(self.violation[self.on]).max(initial=0.0)), 1e-300
+        )
         start = np.maximum(self.violation, least)
         self.F = np.where(self.on, start / self.slope, 1.0)
         self.s = np.where(self.on, complementarity / self.F, 1.0)

@@ -15,11 +15,16 @@ from sparsvm.problem.restriction import Restriction, group_strength
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.smooth_interior_point.run import InteriorPointRun
+from sparsvm.solvers.smooth_interior_point.systems import features_work, samples_work
 
 # Settings.
-# Coefficients of a step's matrix, and multiplications to form it: about a third of a second each.
+# Coefficients of a step's matrix (of each, where it falls into blocks), and multiplications to form
+# it: about a third of a second each.
 LARGEST_SYSTEM = 2000
 LARGEST_STEP = 5e9
+# Steps of a run, which takes 10 to 40, and the multiplications of a matrix product in the time that
+# a step takes besides: five milliseconds, and twenty passes over the data for each output.
+STEPS, STEP_WORK, ENTRY_WORK = 20, 5e7, 200.0
 # Rounds of adding the features that violate optimality.
 ROUNDS = 20
 # The relative complementarity, in tolerances, from which on the iterates are certified.
@@ -27,9 +32,22 @@ NEARLY = 30.0
 # Steps without a better certificate, or an objective lower by this part of the tolerance, before
 # rounding is taken to have the last word.
 PATIENCE, PROGRESS = 8, 0.1
+# A certificate is better where its gap is below this share of the best one's.
+BETTER = 0.9
 # Zeros: the coarsest rounding, relative to the largest contribution to the scores, that keeps the
 # certificate is taken, so that the model is exactly sparse.
 ROUNDINGS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
+
+
+def predicted_work(problem: Problem) -> float:
+    """Return about how many multiplications a run on all features takes, at most."""
+    n, terms, p = problem.n, problem.penalty, problem.n_outputs * (problem.d + 1)
+    groups = 0
+    if terms.group_order is not None:
+        groups = terms.n_groups * (problem.n_outputs if terms.per_class else 1)
+    by_features = features_work(n, p, problem.n_blocks)
+    by_samples = samples_work(n, problem.n_classes, p, groups, 0)
+    return STEPS * (STEP_WORK + ENTRY_WORK * n * p + min(by_features, by_samples))
 
 
 def unsupported_smooth(problem: Problem) -> str | None:
@@ -38,7 +56,8 @@ def unsupported_smooth(problem: Problem) -> str | None:
     least = problem.n_outputs * (terms.free.size + 1)
     if terms.l1_ratio == 0.0 and terms.group_order is None:
         least += problem.n_outputs * problem.d  # nothing is selected
-    if max(least, terms.largest_group) > LARGEST_SYSTEM or problem.n * least**2 > LARGEST_STEP:
+    blocks, work = problem.n_blocks, problem.n * least**2
+    if max(least, terms.largest_group) > LARGEST_SYSTEM * blocks or work > LARGEST_STEP * blocks:
         return (
             "interior_point takes smooth losses with at most "
             f"{LARGEST_SYSTEM} coefficients at a time, and these data need more. Use block_newton."
@@ -65,7 +84,7 @@ def solve_smooth(
                 found = _certified(part, run, control, done, began, name)
                 lower = objective < lowest - PROGRESS * control.tol * abs(objective)
                 lowest = min(lowest, objective)
-                if local is None or found.gap < 0.9 * local.gap:
+                if local is None or found.gap < BETTER * local.gap:
                     local, idle = found, 0
                 else:
                     idle = 0 if lower else idle + 1
@@ -152,8 +171,8 @@ def _on_all(
 
 def _most_features(problem: Problem) -> int:
     """Return how many features a step can take, from the side of the samples or of the features."""
-    n, K = problem.n, problem.n_outputs
-    coefficients = min(LARGEST_SYSTEM, np.sqrt(LARGEST_STEP / n))
+    n, K, blocks = problem.n, problem.n_outputs, problem.n_blocks
+    coefficients = min(LARGEST_SYSTEM * blocks, np.sqrt(LARGEST_STEP * blocks / n))
     if n * problem.n_classes <= LARGEST_SYSTEM:
         coefficients = max(coefficients, LARGEST_STEP / (n * n))
     return max(1, int(coefficients / K) - 1)
