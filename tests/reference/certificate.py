@@ -72,6 +72,16 @@ def slope(problem, dual):
     return point if problem.tilt is None else point + problem.tilt
 
 
+def rounding_of_entries(problem, dual):
+    """How much the dual norm may gain when the entries of a feasible point are rounded to doubles.
+
+    The bound is that of the point before: its entries times one factor. With a tiny alpha the last
+    digits of large entries that cancel are 1e-9 of the dual ball and more.
+    """
+    moved = 2.0**-53 * (np.abs(signed_dual(problem, dual)).T @ np.abs(dense(problem)))
+    return dual_norm(problem.penalty, moved[-problem.n_outputs :] / problem.alpha)
+
+
 def _entries_of(problem, dual, k):
     """Samples and signed entries whose sum is column k of the signed dual."""
     if problem.loss.name == "ovr_squared_hinge" and problem.n_classes > 2:
