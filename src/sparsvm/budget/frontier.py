@@ -13,12 +13,15 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.budget.problem import ConstrainedProblem
+from sparsvm.numerics.rounding import EPS
 
 # Settings.
 # Newton steps to the budget, or factors by a rounding onto the margins: either ends long before.
 MOST_STEPS = 100
 # A few roundings to the safe side, relative and of the whole way.
 SAFE, SAFE_SHARE = 1e-14, 1e-16
+# Units of the last place by which a classifier is lengthened that falls short of a margin.
+LENGTHENING = 4.0 * EPS
 # Doublings of a stretch that the first order got wrong.
 DOUBLINGS = 5
 # A slope so many times that of the chord, or so many times less, is that of a corner: a rule of
@@ -178,7 +181,7 @@ def hard_margin_factor(problem: ConstrainedProblem, scores: Floats) -> float | N
         # Rounding of the scaled scores may leave a margin short by a few units of the last place.
         if problem.hinge_of_scores(factor * scores) <= 0.0:
             return factor
-        factor *= 1.0 + 4.0 * float(np.finfo(np.float64).eps)
+        factor *= 1.0 + LENGTHENING
     return factor
 
 

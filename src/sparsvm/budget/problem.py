@@ -28,13 +28,18 @@ from functools import cached_property
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.certificate.gap import UNIT, repaired_dual
+from sparsvm.certificate.dual_slope import limit
+from sparsvm.certificate.gap import repaired_dual
 from sparsvm.losses import Hinge
+from sparsvm.numerics.rounding import UNIT, UP
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import History
 
 # What a budget may be exceeded by, times max(eta, mean margin): the promise of the estimator.
 FEASIBLE = 1e-9
+# What the rounding of a dual value may amount to, in max(eta, mean margin), and the size of numbers
+# that have no digits left to scale: near the smallest there are.
+VALUE_ROUNDING, NO_DIGITS = 32.0 * UNIT, 1e-250
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +166,7 @@ class ConstrainedProblem:
         gain = float(np.sum(entries * self.margins))
         value, alpha = 0.0, np.inf
         # What the rounding of both may amount to proves nothing.
-        excess = gain - self.eta - 32.0 * UNIT * self.unit
+        excess = gain - self.eta - VALUE_ROUNDING * self.unit
         if excess > 0.0:
             outputs = signed[:, 1:] if problem.n_classes == 2 else signed
             sizes = np.sqrt(np.sum(outputs * outputs, axis=0))
@@ -191,7 +196,7 @@ class ConstrainedProblem:
     def _best_multiplier(self, G: Floats, excess: float) -> tuple[float, float]:
         """Maximise ``excess / alpha - penalty*(G / alpha)`` over alpha, for |G| rounded up."""
         penalty = self.regularised.penalty
-        G = G * (1.0 + (penalty.largest_group + 16) * UNIT)
+        G = G * limit(self.regularised)
         if penalty.is_norm:
             norm = penalty.dual_norm(G)
             return (excess / norm, norm) if norm > 0.0 else (np.inf, 0.0)
@@ -210,7 +215,7 @@ class ConstrainedProblem:
                 break
             active = fewer
         rest = np.maximum(s * V - rho, 0.0)
-        return s * excess - float(rest @ rest) / (2.0 * (1.0 - rho)) * (1.0 + 64.0 * UNIT), 1.0 / s
+        return s * excess - float(rest @ rest) / (2.0 * (1.0 - rho)) * UP, 1.0 / s
 
     def floor(self, W: Floats, b: Floats, alpha: float) -> float:
         """Return the rounding error of the gap: that of the mean hinge, over the multiplier."""
@@ -221,8 +226,7 @@ class ConstrainedProblem:
 def _largest_factor(entries: Floats, mass: Floats) -> float:
     """Return the largest factor that keeps every row within its mass; 1 for zeros."""
     totals = entries.sum(axis=1)
-    # Numbers near the smallest there are have no digits to scale.
-    filled = totals > 1e-250
+    filled = totals > NO_DIGITS
     return float(np.min(mass[filled] / totals[filled])) if filled.any() else 1.0
 
 

@@ -19,6 +19,7 @@ from sparsvm.budget.frontier_ends import (
     zero_point,
 )
 from sparsvm.budget.problem import Bound, ConstrainedProblem, ConstrainedSolution
+from sparsvm.numerics.rounding import NO_SIZE
 from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
@@ -344,7 +345,7 @@ class _Search:
             self.candidates = [(self.over.coef, self.over.intercept)]
         cheapest = self.problem.penalty(self.candidates[0][0])
         # gap <= tol * penalty, solved for the penalty.
-        enough = max(self.bound.value / max(1.0 - self.control.tol, 1e-300), cheapest)
+        enough = max(self.bound.value / max(1.0 - self.control.tol, NO_SIZE), cheapest)
         good = [model for model in self.candidates if self.problem.penalty(model[0]) <= enough]
         coef, intercept = min(good, key=lambda model: int(np.count_nonzero(model[0])))
         return ConstrainedSolution.certify(

@@ -25,11 +25,11 @@ from scipy.sparse.csgraph import connected_components
 from sparsvm import _core
 from sparsvm._typing import Bools, Floats, Indices, Ints
 from sparsvm.losses import Hinge
+from sparsvm.numerics.rounding import EPS
 from sparsvm.numerics.rows import row_blocks
 from sparsvm.problem.problem import Problem
 
 # Settings.
-EPS = float(np.finfo(np.float64).eps)
 # The equalities count as satisfied within this much times the mean of the absolute column, weighted
 # by mass for the hinge and by the entries themselves for smooth losses: the scale of the rounding
 # floor of the objective.

@@ -29,6 +29,8 @@ from sparsvm.problem.problem import Problem
 FLAT = 1e-7
 # No c is told apart from its neighbours closer than this.
 NEXT = 1e-15
+# Steps, an end only: halvings alone take some 60.
+MOST_STEPS = 100
 
 
 class Gain(Protocol):
@@ -128,7 +130,7 @@ def maximise(
 ) -> float:
     """Return the c in [0, limit] that maximises a concave function, by safeguarded Newton."""
     low, high, c = 0.0, limit, start
-    for _ in range(100):
+    for _ in range(MOST_STEPS):
         first, second = derivatives(c)
         if first >= 0.0:
             low = c

@@ -15,8 +15,9 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Array, Floats, Indices
+from sparsvm.numerics.rounding import OTHER_ROUNDINGS, UNIT
 from sparsvm.numerics.rows import of_class, row_sum
-from sparsvm.numerics.split_products import UNIT, split_products
+from sparsvm.numerics.split_products import split_products
 from sparsvm.problem.problem import Problem
 
 # Tilts with a dual norm above 1 less this leave the scaling no room.
@@ -25,6 +26,9 @@ EDGE = 1e-6
 LARGEST = 20_000_000
 # Rounding errors of slopes, relative to the dual ball, that a tolerance of 1e-8 may feel.
 NOTABLE = 1e-9
+# Groups that are brought back onto the edge may bring others across it: so often; one or two are
+# usual.
+REPAIRS = 8
 
 
 def slope(problem: Problem, entries: Floats) -> tuple[Floats, Floats]:
@@ -186,7 +190,7 @@ def feature_slopes(problem: Problem, entries: Floats) -> Floats | None:
 
 def limit(problem: Problem) -> float:
     """One plus the rounding error of a computed dual norm."""
-    return 1.0 + (problem.penalty.largest_group + 16) * UNIT
+    return 1.0 + (problem.penalty.largest_group + OTHER_ROUNDINGS) * UNIT
 
 
 def pulled_inside(problem: Problem, entries: Floats) -> Floats | None:
@@ -198,7 +202,7 @@ def pulled_inside(problem: Problem, entries: Floats) -> Floats | None:
     if not on_edge.any() or not entries.any():
         return None
     crossed = np.zeros_like(on_edge)
-    for _ in range(8):
+    for _ in range(REPAIRS):
         G, error = slope(problem, entries)
         beyond = np.maximum(np.abs(tilt - G) - error, 0.0)
         violated = on_edge & (penalty.group_dual_norms(beyond) > limit(problem))

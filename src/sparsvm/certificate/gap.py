@@ -38,8 +38,8 @@ from sparsvm.certificate.dual_slope import (
 from sparsvm.losses import Hinge, SmoothLoss
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
+from sparsvm.numerics.rounding import OTHER_ROUNDINGS, UNIT, UP
 from sparsvm.numerics.rows import row_blocks, row_sum
-from sparsvm.numerics.split_products import UNIT as UNIT
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate, relative
 
@@ -357,7 +357,7 @@ def _squared_scale(problem: Problem, norms: Floats, gain: Gain) -> tuple[float, 
     The norms of the features, errors included, are all that l2 needs of G.
     """
     # The norms themselves are rounded, too.
-    rounding = (1.0 + (problem.n_outputs + 16) * UNIT) ** 2 * (1.0 + 64.0 * UNIT)
+    rounding = (1.0 + (problem.n_outputs + OTHER_ROUNDINGS) * UNIT) ** 2 * UP
     curvature = problem.alpha * float(np.sum(norms * norms)) * rounding
 
     def derivatives(c: float) -> tuple[float, float]:
@@ -391,7 +391,7 @@ def conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> t
 
     c = maximise(derivatives, 1.0, gain.limit) if np.any(G) or gain.peak() > 0.0 else 0.0
     rounded = (np.abs(point(c)) * penalty.omega + c * error) * limit(problem)
-    return c, gain.value(c) - alpha * penalty.conjugate(rounded) * (1.0 + 64.0 * UNIT)
+    return c, gain.value(c) - alpha * penalty.conjugate(rounded) * UP
 
 
 def searched_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:
@@ -404,7 +404,7 @@ def searched_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tu
 
     def value(c: float) -> float:
         penalty = problem.penalty.conjugate(c * G)
-        return gain.value(c) - problem.alpha * penalty * (1.0 + 64.0 * UNIT)
+        return gain.value(c) - problem.alpha * penalty * UP
 
     # The conjugate is least at 0, so beyond the peak nothing is gained.
     low, high = 0.0, gain.peak()

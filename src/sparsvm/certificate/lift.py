@@ -9,11 +9,15 @@ import numpy as np
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified, recertified
-from sparsvm.certificate.gap import UNIT, repaired_dual
+from sparsvm.certificate.gap import repaired_dual
 from sparsvm.losses import Hinge
+from sparsvm.numerics.rounding import OTHER_ROUNDINGS, UNIT
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.restriction import Restriction, group_strength
 from sparsvm.problem.solution import Attempt, History, Solution
+
+# Means and multiples of proven bounds are rounded down by this: two operations, and two to spare.
+DOWN = 1.0 - 4.0 * UNIT
 
 
 def lifted(part: Restriction, found: Solution, strength: Floats, tol: float) -> Solution:
@@ -161,7 +165,7 @@ def interpolated(
         seconds=0.0,
         history=History.empty(),
     )
-    return _scaled(problem, found, 1.0 - 4.0 * UNIT, tol, "stalled")
+    return _scaled(problem, found, DOWN, tol, "stalled")
 
 
 def homogeneous(problem: Problem) -> bool:
@@ -176,7 +180,7 @@ def _scaled(problem: Problem, old: Solution, share: float, tol: float, short: st
     dual = share * old.dual
     dual[rows, problem.y] = 0.0
     dual[rows, problem.y] = np.maximum(problem.mass - dual.sum(axis=1), 0.0)
-    bound = share * old.dual_objective * (1.0 - 4.0 * UNIT)
+    bound = share * old.dual_objective * DOWN
     gap = max(old.objective - bound, 0.0)
     size = abs(old.objective)
     return replace(
@@ -197,5 +201,7 @@ def _rounding(problem: Problem, dual: Floats) -> float:
     """
     signed = problem.signed_dual(dual)
     size = float(np.sqrt(np.max(np.sum(signed * signed, axis=0))))
-    relative = (problem.n + problem.penalty.largest_group + 18) * UNIT / problem.alpha
+    relative = (
+        (problem.n + problem.penalty.largest_group + 2 + OTHER_ROUNDINGS) * UNIT / problem.alpha
+    )
     return relative * size * problem.column_dual_norm

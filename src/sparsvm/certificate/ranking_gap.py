@@ -31,7 +31,7 @@ from sparsvm.certificate.dual_slope import limit
 from sparsvm.certificate.gap import conjugate_scale, searched_scale
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.conjugate_gradients import conjugate_gradients
-from sparsvm.numerics.split_products import UNIT
+from sparsvm.numerics.rounding import UNIT
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Certificate, relative
 
@@ -44,6 +44,8 @@ MOST_PRODUCTS, LEFT = 300, 1e-12
 ROUNDED, LAST_DIGITS = 64.0 * UNIT, 8.0 * UNIT
 # Sufficient decrease, and the halvings after which a step is nothing.
 ARMIJO, HALVINGS = 1e-4, 40
+# Roundings of an entry of the derivative beside those of its sums over the labels.
+OTHERS = 8
 
 
 def ranking_gap(
@@ -95,7 +97,7 @@ def _best_factor(problem: RankingProblem, R: Floats, gain: QuadraticGain) -> tup
     G = problem.transposed(R) / problem.alpha
     # Of a sum of n products, as for other losses; R itself is rounded after sums over labels.
     sizes = np.sqrt(np.einsum("ik,ik->k", R, R))
-    terms = problem.n + 2 * problem.n_outputs + 8
+    terms = problem.n + 2 * problem.n_outputs + OTHERS
     error = np.outer(sizes * (terms * UNIT / problem.alpha), problem.column_norms)
     penalty = problem.penalty
     if not penalty.is_norm:

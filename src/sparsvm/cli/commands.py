@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from sparsvm.cli import around, fitting, using
-from sparsvm.cli.failure import RUNTIME, Failure
+from sparsvm.cli.failure import INTERRUPTED, RUNTIME, Failure
 from sparsvm.cli.output import note
 
 # The ancestor of typer's own exceptions, which has had more than one name.
@@ -39,7 +39,7 @@ class OneLine(TyperGroup):
                 note(refused.format_message())
             return int(refused.exit_code)
         except (KeyboardInterrupt, typer.Abort):
-            return 130
+            return INTERRUPTED
         except BrokenPipeError:
             raise
         except (ValueError, OSError, ImportError, MemoryError) as error:

@@ -14,6 +14,8 @@ from sparsvm.cli.columns import Columns, Wanted, as_labels, choose, column_name
 from sparsvm.cli.failure import Failure
 from sparsvm.cli.table import Table
 
+# Letters of a cell that an error shows.
+SHOWN = 30
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 
 
@@ -141,7 +143,7 @@ def _bad_cell(
             where = f"{source}, line {line}, {column_name(header, position)}"
             if cell.lower() in MISSING:
                 return Failure(f"{where}: the value is missing. Fill it in or leave the row out.")
-            shown = cell if len(cell) <= 30 else cell[:29] + "…"
+            shown = cell if len(cell) <= SHOWN else cell[: SHOWN - 1] + "…"
             return Failure(
                 f"{where}: {shown!r} is not a number. Leave the column out with --drop, or name "
                 "it with --target if it holds the labels."

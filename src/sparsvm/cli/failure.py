@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-RUNTIME, USAGE = 1, 2
+# Exit codes; the last is what shells give a program that Ctrl-C ended.
+RUNTIME, USAGE, INTERRUPTED = 1, 2, 130
 
 
 class Failure(Exception):

@@ -25,6 +25,9 @@ from sparsvm.cli.output import (
 )
 from sparsvm.cli.table import Table
 
+# Alphas of a path unless the user says how many: half as many as SparseSVCCV tries.
+N_ALPHAS = 50
+
 
 def fit(
     data: opt.Data,
@@ -77,7 +80,7 @@ def cv(
     format: opt.Format = None,
     loss: opt.Loss = "hinge",
     penalty: opt.Penalty = "l1",
-    n_alphas: opt.Alphas = 50,
+    n_alphas: opt.Alphas = N_ALPHAS,
     eps: opt.Epsilon = 1e-3,
     max_features: opt.MaxFeatures = None,
     folds: Annotated[
@@ -455,7 +458,7 @@ def _selecting(
     from sparsvm.estimators.selector import SparseSelector
 
     if alpha is None:
-        model = _cross_validated(train, choice, n_alphas=50, max_features=max_features)
+        model = _cross_validated(train, choice, n_alphas=N_ALPHAS, max_features=max_features)
         model.set_params(verbose=show_progress(quiet))
         _fitted(model, train, None, quiet)
         return model

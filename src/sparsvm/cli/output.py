@@ -15,6 +15,9 @@ from typing import IO, Any
 from sparsvm.cli.failure import Failure
 from sparsvm.cli.reading import SUFFIXES
 
+# Letters of a line that is never cut or folded.
+UNLIMITED = 10_000
+
 
 def note(text: str) -> None:
     """Tell the user something that is not a result, in one line."""
@@ -125,7 +128,7 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[str]], n_left: i
     for row in rows:
         table.add_row(*map(Text, row))
     # In a pipe no line is cut or folded.
-    width = None if sys.stdout.isatty() else 10_000
+    width = None if sys.stdout.isatty() else UNLIMITED
     Console(highlight=False, width=width).print(table)
 
 

@@ -23,6 +23,8 @@ from sparsvm.cli.table import Table
 
 # Features that inspect lists.
 LISTED = 20
+# Classes whose weights it shows.
+CLASSES = 10
 
 
 def predict(
@@ -101,10 +103,10 @@ def inspect(model_file: opt.ModelFile, as_json: opt.Json = False) -> int:
     if found:
         print()
         rows = [
-            [row["feature"], *(f"{w:+.4g}" if w else "0" for w in row["weights"][:10])]
+            [row["feature"], *(f"{w:+.4g}" if w else "0" for w in row["weights"][:CLASSES])]
             for row in found[:LISTED]
         ]
-        show_table(["feature", *columns[:10]], rows)
+        show_table(["feature", *columns[:CLASSES]], rows)
     if len(found) > LISTED:
         print(f"... and {len(found) - LISTED} more; --json has them all.")
     return 0

@@ -14,6 +14,9 @@ from sparsvm.dask.collections import partitions
 from sparsvm.dask.engine import Cluster
 from sparsvm.estimators.sparse_svc import LogisticOnly
 
+# Names of columns that an error lists.
+LISTED = 10
+
 
 class LazyPredictions:
     """What classifiers on a cluster share: lazy methods, and a client that is not pickled."""
@@ -87,8 +90,8 @@ class LazyPredictions:
             known, found = getattr(local, "feature_names_in_", None), list(X.columns)
             if known is not None and found != known.tolist():
                 raise ValueError(
-                    f"The columns of the frame are {found[:10]}, but the model was fitted on "
-                    f"{known.tolist()[:10]}, in that order. Select those columns."
+                    f"The columns of the frame are {found[:LISTED]}, but the model was fitted on "
+                    f"{known.tolist()[:LISTED]}, in that order. Select those columns."
                 )
             X = X.to_dask_array()
         local.__dict__.pop("feature_names_in_", None)

@@ -21,6 +21,8 @@ from sparsvm.parameters import LARGEST, quoted
 LARGEST_FLOAT32 = 1e30
 # Indices of features are int32 in native code.
 MOST_FEATURES = 2**31 - 1
+# Labels that an error lists.
+LISTED = 10
 
 # What comparisons of labels say; the last is what scikit-learn 1.6 makes of pandas' NA.
 _UNSORTABLE = ("not supported between", "NA is ambiguous", "'bool' object has no attribute 'any'")
@@ -289,9 +291,10 @@ def class_factors(class_weight: Any, labels: Array, totals: Floats) -> tuple[Flo
     # A label more than y has is common (a fold without a rare class); together with one less
     # it is a misspelt label.
     if unknown and missing:
+        known_labels = quoted(labels.tolist(), most=LISTED)
         raise ValueError(
             f"class_weight has the label {unknown[0]!r}, which y has not, and lacks "
-            f"{missing[0]!r}, which y has. The labels of y are {quoted(labels.tolist(), most=10)}."
+            f"{missing[0]!r}, which y has. The labels of y are {known_labels}."
         )
     given = [class_weight.get(label, 1.0) for label in known]
     if not all(isinstance(factor, Real) for factor in given):
@@ -315,7 +318,9 @@ def require_two_classes(labels: Array) -> None:
     if labels.size >= 2:
         return
     found = (
-        f"only one class, {quoted(labels.tolist(), most=10)}," if labels.size else "no class at all"
+        f"only one class, {quoted(labels.tolist(), most=LISTED)},"
+        if labels.size
+        else "no class at all"
     )
     error = TooFewClasses(
         f"A classifier needs samples of at least two classes, but y has {found} among the "

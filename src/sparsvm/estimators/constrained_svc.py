@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # Settings for the model of an alpha: attempts, the share of its tolerance that the next is asked
 # for at most (half of what the last one fell short of otherwise), and the smallest tolerance.
 ATTEMPTS, SHARPER, SHARPEST = 4, 0.3, 1e-9
+# Lengthenings, each twice the last, of a model that its rounding to float32 took out of the budget.
+LENGTHENINGS = 6
 
 
 class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
@@ -335,7 +337,7 @@ def _rounded(
     if not violation > 0.0 or not 0.0 < cost < np.inf:
         return plain
     more = violation / cost
-    for _ in range(6):
+    for _ in range(LENGTHENINGS):
         longer = as_type((1.0 + more) * coef, single), as_type((1.0 + more) * intercept, single)
         if problem.violation(*longer) == 0.0:
             return longer

@@ -16,6 +16,9 @@ from sparsvm.problem.recession import Recession
 from sparsvm.problem.solution import Solution
 from sparsvm.solvers.base import settled
 
+# Classes or features that a warning names.
+LISTED = 5
+
 
 def advise(
     problem: Problem,
@@ -44,9 +47,9 @@ def tell_never_predicted(labels: Array) -> None:
     """Warn about classes that the model predicts for none of the training samples."""
     if labels.size == 0:
         return
-    listed = ", ".join(repr(label) for label in labels[:5].tolist())
+    listed = ", ".join(repr(label) for label in labels[:LISTED].tolist())
     classes = f"Class {listed} is" if labels.size == 1 else f"Classes {listed} are"
-    more = f" and {labels.size - 5} more" if labels.size > 5 else ""
+    more = f" and {labels.size - LISTED} more" if labels.size > LISTED else ""
     warnings.warn(
         classes.replace(" are", f"{more} are") + " predicted for no training sample. Choose a "
         "smaller alpha, class_weight='balanced' or another loss.",
@@ -66,8 +69,8 @@ def remedy(status: str) -> str:
 
 def _separated(problem: Problem, direction: Recession, names: Array | None) -> str:
     features = direction.features.tolist()
-    shown = [repr(str(names[j])) if names is not None else str(j) for j in features[:5]]
-    listed = ", ".join(shown) + (", …" if len(features) > 5 else "")
+    shown = [repr(str(names[j])) if names is not None else str(j) for j in features[:LISTED]]
+    listed = ", ".join(shown) + (", …" if len(features) > LISTED else "")
     many = len(features) > 1
     subject = f"features {listed} separate" if many else f"feature {listed} separates"
     sizes = "the sizes of their weights say" if many else "the size of its weight says"

@@ -31,6 +31,7 @@ _FLOAT32_TOL = 1e-4
 # A sample counts as inside its margin if it falls short by more than this, or by more than the
 # rounding of the coefficients makes of it.
 _INSIDE = 1e-7
+_ROUNDINGS = 16.0
 
 
 class MaxMarginSVC(SparseLinearClassifier):
@@ -226,7 +227,7 @@ def _inside(problem: Problem, solution: HierarchicalSolution, precision: float) 
     sizes = np.asarray(problem.design.abs_scores(largest)) + np.abs(intercept).max() + 1.0
     hinges = sample_hinges(problem, coef, intercept)
     least = max(_INSIDE, 2.0 * solution.resolution)
-    return np.asarray(hinges > np.maximum(least, 16.0 * precision * sizes))
+    return np.asarray(hinges > np.maximum(least, _ROUNDINGS * precision * sizes))
 
 
 def _advise(solution: HierarchicalSolution, tol: float) -> None:

@@ -8,6 +8,8 @@ from sparsvm._typing import Bools, Floats
 
 # Beyond all scores of a sample; pairs at the margin 1 have their middle this far from both.
 BEYOND = 0.5
+# Singular values below this share of the largest are those of dependent columns.
+DEPENDENT = 1e-10
 
 
 def best_thresholds(scores: Floats, own: Bools) -> Floats:
@@ -45,6 +47,6 @@ def regressed_threshold(scores: Floats, own: Bools, mass: Floats) -> tuple[Float
     root = np.sqrt(mass)
     columns = np.hstack([scores - centre[:, None], np.ones((len(scores), 1))])
     # Centred scores are dependent: of all solutions the smallest is taken.
-    found, *_ = np.linalg.lstsq(columns * root[:, None], target * root, rcond=1e-10)
+    found, *_ = np.linalg.lstsq(columns * root[:, None], target * root, rcond=DEPENDENT)
     slope = found[:-1]
     return np.asarray(slope - slope.mean() + 1.0 / slope.size), float(found[-1])

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Floats, Ints
+from sparsvm.numerics.rounding import EPS
 from sparsvm.problem.build import column_std
 from sparsvm.problem.problem import Problem
 
@@ -154,7 +155,7 @@ def reduce(problem: Problem) -> ReducedSamples:
     scale = float(lengths.max(initial=0.0)) or 1.0
     values = values / scale
     if basis is not None:
-        used = np.linalg.norm(values, axis=0) > n * np.finfo(np.float64).eps
+        used = np.linalg.norm(values, axis=0) > n * EPS
         values, basis = values[:, used], basis[:, used]
     return ReducedSamples(problem, np.ascontiguousarray(values), basis, features, center, scale)
 

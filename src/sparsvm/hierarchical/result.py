@@ -15,6 +15,7 @@ from sparsvm.hierarchical.bounds import (
     least_norm_bound,
     sample_hinges,
 )
+from sparsvm.numerics.rounding import EPS
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import History
 
@@ -22,7 +23,6 @@ from sparsvm.problem.solution import History
 REACH = 1e3
 # Attempts to lengthen a rounded classifier until it separates; each leaves only second-order terms.
 LENGTHENINGS = 5
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ import numpy as np
 from sparsvm._typing import Bools, Floats, Ints
 from sparsvm.hierarchical.reduction import ReducedSamples
 
-# Up to so many rows all of them are there from the start.
-FEW = 1500
+# Up to so many rows all of them are there from the start; of more, so many, or so many for each
+# unknown.
+FEW, FEW_FOR_UNKNOWN = 1500, 3
 # The accuracy of the solves that only look for rows.
 LOOSE = 1e-4
 # They find what is violated by so many times as much, and end where the rows that come in are less
@@ -130,7 +131,7 @@ class RowGenerator(Generic[Found]):
     def _worst(self, excess: Floats, floor: float) -> Ints:
         """Return the flat positions of the largest entries, shared among the pairs of classes."""
         K, y = self._samples.n_classes, self._samples.problem.y
-        most = max(FEW, 3 * self._samples.n_unknowns) // (2 * K * (K - 1)) + 1
+        most = max(FEW, FEW_FOR_UNKNOWN * self._samples.n_unknowns) // (2 * K * (K - 1)) + 1
         picked = []
         for c in range(K):
             members = np.flatnonzero(y == c)

@@ -17,6 +17,7 @@ from sparsvm.hierarchical.result import HierarchicalSolution
 from sparsvm.hierarchical.row_generation import Optimum
 from sparsvm.hierarchical.shortest import even_out, shortest_on_face
 from sparsvm.hierarchical.widest import widest_separation
+from sparsvm.numerics.rounding import EPS, NO_SIZE
 from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
@@ -30,6 +31,9 @@ CONE_TOLERANCE = 1e-8
 # each pair of classes (its own limit is 3).
 NO_LENGTH = 1e-12
 STEPS_A_PAIR, FEWEST_PAIRS = 100, 30
+# Lengthenings of a classifier until its margins hold in floating point, each by a few roundings
+# more than it falls short of; one is usual.
+LENGTHENINGS, LONGER = 4, 1.0 + 4.0 * EPS
 
 
 class Staged(Parameterised):
@@ -113,11 +117,11 @@ def _shortened(problem: Problem, coef: Floats, intercept: Floats, face: Face) ->
 def widened(problem: Problem, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
     """Scale a separating classifier until every margin holds in floating point as well."""
     factor = 1.0
-    for _ in range(4):
+    for _ in range(LENGTHENINGS):
         least = 1.0 - float(_shortfalls(problem, factor * coef, factor * intercept).max())
         if least >= 1.0 or least <= 0.5:
             break
-        factor *= (1.0 + 4.0 * np.finfo(np.float64).eps) / least
+        factor *= LONGER / least
     return factor * coef, factor * intercept
 
 
@@ -201,7 +205,7 @@ def shortest_intercepts(lifted: Floats, face: Face, intercept: Floats) -> Floats
     sign[np.arange(above.size), below] = 1.0
     sign[np.arange(above.size), above] = -1.0
     least = sign @ intercept - room[above, below]
-    size = max(float(np.abs(intercept).max()), 1e-300)
+    size = max(float(np.abs(intercept).max()), NO_SIZE)
     system = np.vstack([sign.T, least / size])
     target = np.zeros(K + 1)
     target[-1] = 1.0
@@ -211,4 +215,4 @@ def shortest_intercepts(lifted: Floats, face: Face, intercept: Floats) -> Floats
     rest = target - system @ solution
     shortest = -size * rest[:-1] / rest[-1]
     # Far below the rounding of the margins, which are of order 1.
-    return np.where(np.abs(shortest) < np.finfo(np.float64).eps, 0.0, shortest)
+    return np.where(np.abs(shortest) < EPS, 0.0, shortest)

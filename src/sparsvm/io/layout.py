@@ -26,6 +26,9 @@ from sparsvm._typing import Array
 
 # The package `safetensors` reads no longer headers.
 LONGEST_HEADER = 100_000_000
+# Bytes of the length before the header, of which the header fills a multiple; and the most
+# dimensions of an array.
+PREFIX, MOST_DIMENSIONS = 8, 8
 CHECKSUM = "sha256"
 _BLANK = "0" * 64
 _METADATA = "__metadata__"
@@ -78,7 +81,7 @@ def packed(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> list[byt
         flat = np.ascontiguousarray(values, dtype=dtype).reshape(-1)
         pieces.append(flat.view(np.uint8).data)
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
-    text += b" " * (-len(text) % 8)
+    text += b" " * (-len(text) % PREFIX)
     if len(text) > LONGEST_HEADER:
         raise ValueError(
             f"The header of the model takes {len(text)} bytes, but at most {LONGEST_HEADER} are "
@@ -110,14 +113,14 @@ class SafeFile:
 
     def __init__(self, file: BinaryIO) -> None:
         size = os.fstat(file.fileno()).st_size
-        start = file.read(8)
-        if len(start) < 8:
+        start = file.read(PREFIX)
+        if len(start) < PREFIX:
             raise ValueError(f"it has {size} bytes, too few for a header")
         (length,) = struct.unpack("<Q", start)
-        if not 2 <= length <= min(size - 8, LONGEST_HEADER):
+        if not 2 <= length <= min(size - PREFIX, LONGEST_HEADER):
             raise ValueError(f"its header would be {length} bytes long, but it has {size}")
         text = file.read(length)
-        self.metadata, self._places = _parsed(text, size - 8 - length)
+        self.metadata, self._places = _parsed(text, size - PREFIX - length)
         self._bytes = _checked_bytes(file, start + text, self.metadata, size)
 
     def names(self) -> set[str]:
@@ -167,7 +170,9 @@ def _place(name: str, entry: Any) -> _Place:
     kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(kind, str) or kind not in _TYPES:
         raise ValueError(f"the array {name!r} is of the unknown type {kind!r}")
-    if not (counts(shape) and len(shape) <= 8 and counts(offsets) and len(offsets) == 2):
+    if not (
+        counts(shape) and len(shape) <= MOST_DIMENSIONS and counts(offsets) and len(offsets) == 2
+    ):
         raise ValueError(f"shape or offsets of the array {name!r} are no lists of counts")
     dtype = np.dtype(_TYPES[kind])
     if offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize:
@@ -188,7 +193,7 @@ def _checked_bytes(file: BinaryIO, start: bytes, metadata: dict[str, str], size:
     if told is None:
         raise ValueError("it is not a model file of sparsvm: its metadata have no checksum")
     entry = f'"{CHECKSUM}":"{told}"'.encode(errors="replace")
-    if len(told) != 64 or start.count(entry) != 1:
+    if len(told) != len(_BLANK) or start.count(entry) != 1:
         raise ValueError("its checksum is none")
     data = file.read(size - len(start))
     blank = start.replace(entry, f'"{CHECKSUM}":"{_BLANK}"'.encode())

@@ -16,6 +16,8 @@ from sparsvm.io.tables import ESTIMATORS
 from sparsvm.io.whole_files import replacing
 
 FORMAT, FORMAT_VERSION = "sparsvm", 1
+# Digits that the number of a version may have.
+MOST_DIGITS = 9
 # Attributes with an entry of their own in the metadata, by its name.
 _LIFTED = {
     "classes": "classes_",
@@ -178,7 +180,7 @@ def _require_known(metadata: dict[str, str]) -> None:
     if metadata.get("format") != FORMAT:
         raise ValueError("it is not a model file of sparsvm")
     told = metadata.get("format_version", "")
-    if not (told.isascii() and told.isdecimal() and 0 < len(told) < 10):
+    if not (told.isascii() and told.isdecimal() and 0 < len(told) <= MOST_DIGITS):
         raise ValueError(f"its format version is {told!r}")
     if int(told) != FORMAT_VERSION:
         raise ValueError(

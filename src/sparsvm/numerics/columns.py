@@ -15,6 +15,9 @@ from sparsvm._typing import Array, Features, Floats, Ints
 from sparsvm.numerics.packed import paged
 from sparsvm.numerics.rows import row_blocks
 
+# Columns are few where there are so many times as many: reading them one by one is slower.
+FEW = 4
+
 
 @dataclass(frozen=True, eq=False)
 class Columns:
@@ -54,7 +57,7 @@ class Columns:
         if self.used.size == self.d and self.values.dtype == dtype:
             return self.values
         count = self.d * self.values.shape[0]
-        doubles = -(-count * np.dtype(dtype).itemsize // 8)
+        doubles = -(-count * np.dtype(dtype).itemsize // np.dtype(np.float64).itemsize)
         rows = paged((doubles, 1)).view(dtype).reshape(-1)[:count].reshape(self.d, -1)
         rows[self.used] = self.values.T
         return rows.T
@@ -72,7 +75,7 @@ class Columns:
 
 def few(count: int, d: int) -> bool:
     """Whether so many columns of d are few enough to be read by themselves."""
-    return 4 * count <= d
+    return FEW * count <= d
 
 
 def columns_in_use(coef: Array) -> Ints:

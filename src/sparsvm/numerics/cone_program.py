@@ -14,6 +14,10 @@ from sparsvm._typing import Floats
 # Constraints: a matrix, a vector, and the kind of cone that the vector less the product is in.
 Block = tuple[Any, Floats, str]
 
+# Settings. Clarabel's own bound on the ratio that tells an infeasible program, at the most; and the
+# seconds between two looks for signals.
+RATIO, LOOK = 1e-6, 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class ConeSolution:
@@ -58,7 +62,7 @@ def solve_cone_program(
     if max_iter is not None:
         settings.max_iter = max_iter
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
-    settings.tol_ktratio = min(tol, 1e-6)
+    settings.tol_ktratio = min(tol, RATIO)
     # One thread: Clarabel's own factorisation, 2 to 4 times faster here than its parallel one.
     settings.direct_solve_method = "qdldl"
     settings.max_threads = 1
@@ -103,7 +107,7 @@ def _interruptible(solver: Any) -> Any:
     thread.start()
     try:
         while thread.is_alive():
-            thread.join(0.1)
+            thread.join(LOOK)
     except BaseException:
         stopped = True
         raise

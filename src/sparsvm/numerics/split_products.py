@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from sparsvm._typing import Floats
+from sparsvm.numerics.rounding import TINY, UNIT
 
-UNIT = float(np.finfo(np.float64).eps) / 2.0
-TINY = float(np.finfo(np.float64).tiny)
+# Bits of a double, and the operations of a product of parts beside its n terms.
+BITS, OTHERS = 53, 8
 
 
 def split_products(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
@@ -22,7 +23,7 @@ def split_products(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
     The bound is NaN or infinite where numbers are too large to be split.
     """
     n = X.shape[0]
-    bits = (52 - int(n).bit_length()) // 2
+    bits = (BITS - 1 - int(n).bit_length()) // 2
     with np.errstate(over="ignore", invalid="ignore"):
         leading_x, leading_y = _leading(X, bits), _leading(Y, bits)
         rest_x, rest_y = X - leading_x, Y - leading_y
@@ -30,13 +31,14 @@ def split_products(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
         products += leading_x.T @ rest_y + rest_x.T @ Y
         sizes = np.outer(_norms(leading_x), _norms(rest_y)) + np.outer(_norms(rest_x), _norms(Y))
         # Products of the smallest numbers may vanish.
-        return products, (n + 8) * (UNIT * sizes + TINY) + 2.0 * UNIT * np.abs(products)
+        return products, (n + OTHERS) * (UNIT * sizes + TINY) + 2.0 * UNIT * np.abs(products)
 
 
 def _leading(values: Floats, bits: int) -> Floats:
     """Return every entry rounded to ``bits`` bits below the largest of its column."""
     _, exponents = np.frexp(np.abs(values).max(axis=0, initial=0.0))
-    shift = np.ldexp(1.5, exponents + (53 - bits))
+    # 1.5 times a power of two whose last digit is the last that is kept, whatever the sign.
+    shift = np.ldexp(1.5, exponents + (BITS - bits))
     return np.asarray((values + shift) - shift)
 
 

@@ -18,6 +18,9 @@ Path = str | os.PathLike[str]
 PART_BYTES = 1 << 26
 # An entry of sparse data is a number and an index half its size.
 SPARSE_ENTRY = 1.5
+DOUBLE_BYTES = 8
+# X, y, weights and margins; and the names that an error lists.
+MOST_ARRAYS, LISTED = 4, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,7 @@ def as_part(given: Any) -> Rows | Stored:
         return given
     if callable(given):
         return Stored(given)
-    if isinstance(given, (tuple, list)) and 2 <= len(given) <= 4:
+    if isinstance(given, (tuple, list)) and 2 <= len(given) <= MOST_ARRAYS:
         return Rows(*given)
     raise ValueError(
         "A partition is a tuple (X, y), (X, y, sample_weight) or (X, y, sample_weight, "
@@ -129,7 +132,7 @@ def split_rows(
 
 def _rows_of_a_part(X: Any) -> int:
     entries = X.nnz / max(1, X.shape[0]) * SPARSE_ENTRY if sp.issparse(X) else X.shape[1]
-    return max(1, int(PART_BYTES / (8 * max(1.0, entries))))
+    return max(1, int(PART_BYTES / (DOUBLE_BYTES * max(1.0, entries))))
 
 
 def from_npy(X: Path, y: Path, *, rows: int | None = None) -> list[Stored]:
@@ -294,7 +297,7 @@ def from_parquet(path: Path, target: str, *, columns: Sequence[str] | None = Non
     file = parquet.ParquetFile(path)
     names = [name for name in file.schema_arrow.names if name != target]
     if target not in file.schema_arrow.names:
-        raise ValueError(f"{path!s} has no column {target!r}; its columns are {names[:10]} ...")
+        raise ValueError(f"{path!s} has no column {target!r}; its columns are {names[:LISTED]} ...")
     chosen = list(names if columns is None else columns)
     return [
         Stored(_read_row_group, (path, group, chosen, target))

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from sparsvm._typing import Floats
+from sparsvm.numerics.rounding import NO_SIZE
 
 # Settings (Boyd, Parikh, Chu, Peleato and Eckstein, sections 3.3 and 3.4).
 RELAXATION = 1.6
@@ -23,7 +24,6 @@ ITERATIONS = 2000
 FACTOR, UNBALANCED, EVERY = 4.0, 5.0, 20
 # Added to the diagonal, relative to its mean: scores may not tell some directions apart.
 RIDGE = 1e-12
-TINY = 1e-300
 # No entry of a quasi-Newton model's diagonal is below this share of the mean.
 LEAST_DIAGONAL = 1e-6
 # Residuals of a model's minimiser, far below what a step moves.
@@ -137,12 +137,12 @@ def minimise(
         z = prox((mixed + u).reshape(point.shape), 1.0 / rho).ravel()
         u = u + mixed - z
         primal, dual = _norm(x - z), rho * _norm(z - before)
-        primal_size = max(_norm(x), _norm(z), TINY)
-        dual_size = max(rho * _norm(u), _norm(linear), TINY)
+        primal_size = max(_norm(x), _norm(z), NO_SIZE)
+        dual_size = max(rho * _norm(u), _norm(linear), NO_SIZE)
         if primal <= H.accuracy * primal_size and dual <= H.accuracy * dual_size:
             break
         if iteration % EVERY == 0:
-            ratio = (primal / primal_size) / max(dual / dual_size, TINY)
+            ratio = (primal / primal_size) / max(dual / dual_size, NO_SIZE)
             change = (
                 FACTOR if ratio > UNBALANCED else 1.0 / FACTOR if ratio < 1 / UNBALANCED else 1.0
             )

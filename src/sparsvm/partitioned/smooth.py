@@ -13,6 +13,7 @@ from sparsvm._typing import Features, Floats
 from sparsvm.certificate.balance import balanced_class_sums
 from sparsvm.certificate.finalise import as_type, centred
 from sparsvm.losses import SmoothLoss
+from sparsvm.numerics.rounding import EPS, OTHER_ROUNDINGS, TINY
 from sparsvm.partitioned.derivatives import Place, Slopes, gain, losses, repaired, slopes
 from sparsvm.partitioned.engine import Engine
 from sparsvm.partitioned.fitted import Fitted, Limits, Round
@@ -86,7 +87,7 @@ class SmoothFits:
         rounds: list[Round] = []
         expected, status = np.inf, "max_iter"
         if alpha >= self.largest and not np.any(coef):
-            expected = float(np.finfo(np.float64).tiny)  # nothing, if the certificate agrees
+            expected = TINY  # nothing, if the certificate agrees
         while True:
             floor = ROUNDING * (here.size + alpha * terms.value(coef))
             enough = max(control.tol * abs(value), floor)
@@ -232,7 +233,7 @@ def dual_scale(
     terms = place.penalty
     dual = sums.of(repaired, place, factors)
     # Roundings of sums over n rows, by which the dual norm is rounded up.
-    error = (place.population.n + terms.largest_group + 18) * np.finfo(np.float64).eps
+    error = (place.population.n + terms.largest_group + 2 + OTHER_ROUNDINGS) * EPS
     slope = dual.coef / alpha
     scale, rest = dual.fitting, 0.0
     if terms.is_norm:

@@ -12,6 +12,9 @@ import scipy.sparse as sp
 from sparsvm._typing import Array, Floats
 from sparsvm.partitioned.aggregation import Report
 
+# Above all numbers of clusters of a partition.
+NUMBERS = 1 << 40
+
 
 @dataclass(eq=False)
 class Store:
@@ -57,9 +60,9 @@ class Store:
         new = Store.of(reports, self.dual.shape[1])
         # Positions of the parents among the old clusters.
         order = np.lexsort((self.number, self.part))
-        keys = self.part * (1 << 40) + self.number
+        keys = self.part * NUMBERS + self.number
         parents = np.concatenate([r.added.parent for r in reports if r.added is not None])
-        at = order[np.searchsorted(keys[order], new.part * (1 << 40) + parents)]
+        at = order[np.searchsorted(keys[order], new.part * NUMBERS + parents)]
         new.dual = self.dual[at] * (new.mass / self.mass[at])[:, None]
         rows = np.flatnonzero(kept)
         return Store(

@@ -18,9 +18,12 @@ from sparsvm.data.inputs import (
     read_samples_and_labels,
 )
 from sparsvm.partitioned.parts import Rows, as_part
+from sparsvm.problem.build import beyond_rounding
 
 # Bytes of the sample that is sent to the driver.
 SAMPLE_BYTES = 1 << 28
+# Bytes of a number, and of one with its index in sparse data.
+DOUBLE_BYTES, ENTRY_BYTES = 8.0, 12.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +86,8 @@ def _read(part: Any, number: int) -> tuple[Rows, tuple[str, ...] | None]:
 def row_bytes(X: Any) -> float:
     """Return the mean size of a row, as the driver holds it: in double precision."""
     if sp.issparse(X):
-        return float(12.0 * X.nnz / max(1, X.shape[0]) + 8.0)
-    return float(8.0 * X.shape[1])
+        return float(ENTRY_BYTES * X.nnz / max(1, X.shape[0]) + DOUBLE_BYTES)
+    return float(DOUBLE_BYTES * X.shape[1])
 
 
 def folds_of(y: Array, number: int, count: int) -> Ints:
@@ -316,5 +319,4 @@ def column_std(found: list[Moments], n: int) -> Floats:
     """Return the deviations of all rows; exactly 0 for columns that are constant up to rounding."""
     whole = reduce(Moments.joined, found)
     deviation = np.sqrt(whole.squares / whole.mass)
-    noise = 8.0 * np.finfo(np.float64).eps * np.sqrt(n) * whole.largest
-    return np.where(deviation > noise, deviation, 0.0)
+    return beyond_rounding(deviation, whole.largest, n)

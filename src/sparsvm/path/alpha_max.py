@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
+from sparsvm.numerics.rounding import EPS
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.zero_model import ZeroModel, on_face, zero_model
 from sparsvm.problem.linearise import tangent
@@ -39,6 +40,8 @@ _MIX = (1e-9, 1e-2)
 _NOTHING = 1e-7
 # A loss below this share of that of zero scores is none: the precision of the zero model.
 _NO_LOSS = 1e-12
+# The rounding of a dual norm, in norms of the columns.
+_SUM_ROUNDING = 64.0 * EPS
 # Relative gaps asked of the solver on the way, from the first to the smallest it can give.
 _FIRST_GAP, _LAST_GAP = 1e-6, 1e-11
 # What the gap may be of a gain without hiding a hundredth of the next step, and the fall of the gap
@@ -138,7 +141,7 @@ def _of_derivative(problem: Problem, zero: ZeroModel) -> LargestAlpha:
     """Of a smooth loss there is one derivative at zero weights: its dual norm is alpha_max."""
     problem = problem.with_alpha(1.0)
     value = float(group_strength(problem, zero.dual).max(initial=0.0))
-    rounding = 64.0 * float(np.finfo(np.float64).eps) * problem.column_dual_norm
+    rounding = _SUM_ROUNDING * problem.column_dual_norm
     size = float(np.sqrt(np.sum(zero.dual**2)))
     if _no_loss(problem, zero) or value <= rounding * size:
         value = 0.0
@@ -163,7 +166,7 @@ class _Bracket:
         self.lower_from(zero.dual)
         self._gain = 0.0  # of the last fit, relative to the loss of zero weights
         # An alpha_max so far below the dual norm of an ordinary point is zero but for rounding.
-        rounding = 64.0 * float(np.finfo(np.float64).eps) * self.problem.column_dual_norm
+        rounding = _SUM_ROUNDING * self.problem.column_dual_norm
         self._noise = max(rounding, _NOTHING * min(self.upper, self.problem.column_dual_norm))
 
     def lower_from(self, dual: Floats) -> None:

@@ -34,6 +34,10 @@ _SMALL = 0.5
 _FAR = 1.0 / 3.0
 # A group this close to its limit is at it, but for rounding.
 _AT_LIMIT = 1e-12
+# Share of the tolerance asked for on some features: the certificate on all of them may lose some.
+_INNER = 0.8
+# Groups that violators may add to a small working set.
+_LEAST_ADDED = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +157,7 @@ class Continuation:
         whole = self.at(alpha)
         features = self._opening(alpha)
         start = self._start(alpha)
-        inner = replace(control, tol=0.8 * control.tol)
+        inner = replace(control, tol=_INNER * control.tol)
         iterations, trusting = 0, True
         for _ in range(_ROUNDS):
             if features is None or features.size > _SMALL * whole.d:
@@ -229,7 +233,7 @@ class Continuation:
 
     def _add_strongest(self, groups: Bools, candidates: Ints, strength: Floats) -> None:
         """Add the strongest candidates, at most doubling what is there already."""
-        limit = max(50, int(np.count_nonzero(groups)))
+        limit = max(_LEAST_ADDED, int(np.count_nonzero(groups)))
         if candidates.size > limit:
             order = np.argsort(-strength[candidates], kind="stable")
             candidates = candidates[order[:limit]]

@@ -17,6 +17,7 @@ from sparsvm import _core
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
+from sparsvm.numerics.rounding import SHARPEST
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.points import Kept
 from sparsvm.problem.problem import Problem
@@ -50,7 +51,7 @@ class SmoothPath:
         self._native = _core.SmoothPath(
             smooth_problem(problem),
             column_norms=np.ascontiguousarray(problem.column_norms),
-            tol=max(control.tol, 1e-15),
+            tol=max(control.tol, SHARPEST),
             max_iter=ITERATIONS,
             callback=progress(BlockNewton.name, control),
         )

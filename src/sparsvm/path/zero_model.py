@@ -22,6 +22,7 @@ from sparsvm.certificate.balance import free_columns
 from sparsvm.certificate.gap import repaired_dual
 from sparsvm.data.design import make_design
 from sparsvm.losses import SmoothLoss
+from sparsvm.numerics.rounding import TINY
 from sparsvm.path.smooth_zero_model import smooth_free_coefficients
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.restriction import Restriction
@@ -36,9 +37,9 @@ _ON_FACE = 1e-10
 # Rows with less than this share of their mass on the face start from an even row.
 _EMPTY = 1e-30
 # Newton steps allowed. They end at rounding (_EXACT), or where the residual is small (_SMALL) and
-# no longer falls tenfold.
+# no longer falls tenfold (_TENFOLD).
 _STEPS = 60
-_EXACT, _SMALL = 1e-15, 1e-11
+_EXACT, _SMALL, _TENFOLD = 1e-15, 1e-11, 0.1
 # The line search allows for the rounding of the value, and ends at steps that change nothing.
 _VALUE_ROUNDING, _LEAST_STEP = 1e-13, 1e-12
 # The Hessian is singular along one direction per column; this is above its rounding.
@@ -129,7 +130,7 @@ def _active(problem: Problem, found: Solution) -> Bools:
     margins = problem.margins()
     scores = margins + problem.scores(found.coef, found.intercept)
     slack = scores.max(axis=1, keepdims=True) - scores
-    unit = max(float(margins.max(initial=0.0)), np.finfo(np.float64).tiny)
+    unit = max(float(margins.max(initial=0.0)), TINY)
     active = found.dual / problem.mass[:, None] >= slack / unit
     active[np.arange(problem.n), scores.argmax(axis=1)] = True
     return np.asarray(active)
@@ -162,7 +163,7 @@ def on_face(problem: Problem, zero: ZeroModel, dual: Floats) -> Floats | None:
         gradient = columns.T @ point - wanted
         size = float(np.abs(gradient).max(initial=0.0))
         # Newton's method squares the error; where that ends, rounding is all that is left.
-        if size <= _EXACT or (size < _SMALL and size > 0.1 * residual):
+        if size <= _EXACT or (size < _SMALL and size > _TENFOLD * residual):
             break
         residual = size
         step = _newton_step(columns, point, problem.mass, gradient)

@@ -13,6 +13,8 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Array, Features, Floats, Indices, Ints
+from sparsvm.numerics.columns import few
+from sparsvm.numerics.rounding import EPS
 
 # Settings.
 # Up to so many weights the calls of NumPy take longer than what they compute.
@@ -21,6 +23,8 @@ FEW_WEIGHTS = 2**14
 SAFE_TO_SQUARE = (1e-140, 1e140)
 # The scalar Newton iterations converge monotonically, in about ten steps; this only ends them.
 NEWTON_STEPS = 100
+# A step of a root beyond this share of it is more than rounding.
+STILL_MOVING = 4.0 * EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +228,7 @@ class PenaltyTerms:
         support = np.flatnonzero(W.any(axis=0))
         if support.size == 0:
             return 0.0
-        if 4 * support.size < self.d:
+        if few(support.size, self.d):
             # Zero columns add nothing to any kind; most coefficients are zero, most of the time.
             return self.restricted_to(support).value(W[:, support])
         return self._value(W)

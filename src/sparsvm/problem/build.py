@@ -10,11 +10,15 @@ from sparsvm._typing import Floats, Labels
 from sparsvm.data.design import make_design
 from sparsvm.data.training_set import TrainingSet
 from sparsvm.losses import Logistic, Loss
+from sparsvm.numerics.rounding import EPS
 from sparsvm.parameters import LARGEST
 from sparsvm.penalties import Penalty
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import DesignLike, Problem
 from sparsvm.problem.restriction import columns_of
+
+# The rounding of a mean of n numbers, in their largest one and roots of n.
+MEAN_ROUNDING = 8.0 * EPS
 
 
 def regularised_problem(
@@ -126,5 +130,9 @@ def column_std(design: DesignLike, mass: Floats) -> Floats:
     """
     _, variance, _, largest = design.column_stats(mass)
     std = np.sqrt(np.asarray(variance, dtype=np.float64))
-    noise = 8.0 * np.finfo(np.float64).eps * np.sqrt(mass.size) * np.asarray(largest)
-    return np.where(std > noise, std, 0.0)
+    return beyond_rounding(std, np.asarray(largest), mass.size)
+
+
+def beyond_rounding(std: Floats, largest: Floats, n: int) -> Floats:
+    """Return deviations of n numbers with these largest ones, 0 where rounding explains them."""
+    return np.where(std > MEAN_ROUNDING * np.sqrt(n) * largest, std, 0.0)

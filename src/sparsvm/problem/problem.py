@@ -16,12 +16,16 @@ import numpy as np
 from sparsvm._typing import Features, Floats, Labels
 from sparsvm.losses import Loss, SmoothLoss
 from sparsvm.numerics.columns import Columns, columns_in_use, few
+from sparsvm.numerics.rounding import EPS
 from sparsvm.numerics.rows import row_blocks, row_max, row_sum
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.latent import folded, unfolded
 
-# Settings: the rounding error of an objective, relative to the size of what it is computed from.
-ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
+# Settings.
+# The rounding error of an objective, relative to the size of what it is computed from.
+ROUNDING = 16.0 * EPS
+# Features for an entry of a block of scores: every block reads a place per feature.
+FEATURES_OF_ENTRY = 4
 
 
 class DesignLike(Protocol):
@@ -230,8 +234,7 @@ class Problem:
         if not isinstance(columns, Columns):
             columns = Columns.all_of(columns)
         rows = np.ascontiguousarray(columns.values.T, dtype=np.float64)
-        # Every block reads a place per feature.
-        for block in row_blocks(self.n, self.n_classes, self.d // 4):
+        for block in row_blocks(self.n, self.n_classes, self.d // FEATURES_OF_ENTRY):
             outputs = self.design.scores_range(block.start, block.stop, columns.used, rows)
             yield block, self._of_all_classes(outputs, b)
 

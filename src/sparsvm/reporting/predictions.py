@@ -14,7 +14,8 @@ from sparsvm.reporting.words import count, percent
 # frequent ones are listed.
 MOST_CLASSES = 12
 LISTED = 15
-N_BINS = 30
+# Bins of the histogram of margins, and the shares of samples beyond its ends.
+N_BINS, ENDS = 30, (0.005, 0.995)
 # Of a normal distribution, 95 % are within so many standard deviations.
 NORMAL_95 = 1.959964
 
@@ -95,7 +96,7 @@ def margins(test: TestSet) -> dict[str, Any]:
     """Return a histogram of the margins and what it shows."""
     values = margins_of(test)
     # The few farthest samples would press all the others into one bin.
-    low, high = np.quantile(values, [0.005, 0.995])
+    low, high = np.quantile(values, ENDS)
     reach = max(float(high), 1.0) - min(float(low), 0.0)
     # Zero is the border of a bin, so that no bin holds both kinds of samples.
     width = reach / N_BINS

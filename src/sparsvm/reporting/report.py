@@ -20,6 +20,10 @@ from sparsvm.reporting.page import render
 from sparsvm.reporting.stability import stability_of
 from sparsvm.reporting.subject import Subject, read_subject
 
+# Letters: of the names of classes that are listed rather than counted, of a note, and of a
+# parameter.
+LONGEST_LIST, LONGEST_NOTE, LONGEST_PARAMETER = 40, 60, 300
+
 
 def report(
     model: Any,
@@ -161,8 +165,10 @@ def _tiles(subject: Subject, accuracy: Any, state: str, path: Any) -> list[dict[
     shown = value or words.percent(gap)
     tiles.append({"name": "Duality gap", "value": shown, "note": note, "state": state})
     names = ", ".join(subject.classes)
-    note = names if len(names) <= 40 else f"{subject.classes[0]} to {subject.classes[-1]}"
-    tiles.append({"name": "Classes", "value": f"{len(subject.classes)}", "note": note[:60]})
+    note = names if len(names) <= LONGEST_LIST else f"{subject.classes[0]} to {subject.classes[-1]}"
+    tiles.append(
+        {"name": "Classes", "value": f"{len(subject.classes)}", "note": note[:LONGEST_NOTE]}
+    )
     return tiles
 
 
@@ -186,8 +192,12 @@ def _changed_parameters(model: Any) -> list[tuple[str, str]]:
     for name, value in model.get_params(deep=False).items():
         text = repr(value)
         if text != repr(defaults[name].default):
-            shown.append((name, text if len(text) <= 300 else text[:299] + "…"))
+            shown.append((name, _cut(text)))
     return shown
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_PARAMETER else text[: LONGEST_PARAMETER - 1] + "…"
 
 
 def _snippets(subject: Subject, model_file: str) -> list[dict[str, str]]:

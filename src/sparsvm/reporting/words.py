@@ -9,6 +9,10 @@ import numpy as np
 from sparsvm.losses import as_loss
 from sparsvm.penalties import as_penalty
 
+# Per cent below which one digit is given, and an exponent. Seconds up to which a duration is given
+# in milliseconds (1 s rounded to three digits), and from which in minutes.
+ONE_DIGIT, NO_EXPONENT = 0.1, 1e-4
+MILLISECONDS, MINUTES = 0.9995, 120.0
 LOSSES = {
     "hinge": "the multiclass hinge of Crammer and Singer",
     "squared_hinge": "the squared multiclass hinge",
@@ -35,8 +39,8 @@ def percent(share: float) -> str:
     value = 100.0 * share
     if value in (0.0, 100.0):
         return f"{value:.0f} %"
-    if abs(value) < 0.1:
-        return f"{value:.1g} %" if abs(value) >= 1e-4 else f"{value:.0e} %"
+    if abs(value) < ONE_DIGIT:
+        return f"{value:.1g} %" if abs(value) >= NO_EXPONENT else f"{value:.0e} %"
     return f"{value:.1f} %"
 
 
@@ -48,9 +52,9 @@ def count(number: int, noun: str) -> str:
 
 def seconds(duration: float) -> str:
     """Return a duration with two or three digits."""
-    if duration < 0.9995:
+    if duration < MILLISECONDS:
         return f"{1000 * duration:.3g} ms"
-    if duration < 120.0:
+    if duration < MINUTES:
         return f"{duration:.3g} s"
     return f"{duration / 60:.0f} min"
 

@@ -12,6 +12,7 @@ from sparsvm import _core
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
+from sparsvm.numerics.rounding import SHARPEST
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
@@ -24,6 +25,8 @@ from sparsvm.solvers.sample_space import fits_sample_space, newton_in_sample_spa
 # Rules of thumb, set once: the share of tol that the gap inside is brought to, the factor for each
 # further attempt, and where to give up.
 FIRST_SHARE, NEXT_SHARE, LEAST_SHARE = 0.7, 0.05, 1e-6
+# That share in sample space, where the last Newton steps cost little and gain many digits.
+SAMPLE_SPACE_SHARE = 1e-2
 
 
 class BlockNewton(Solver):
@@ -119,7 +122,7 @@ class BlockNewton(Solver):
                     weights=weights,
                     warm=not cold,
                     start_intercept=intercept,
-                    tol=max(sharper * control.tol, 1e-15),
+                    tol=max(sharper * control.tol, SHARPEST),
                     max_iter=limit - done,
                     max_work=left,
                     continuation=cold,
@@ -153,7 +156,7 @@ class BlockNewton(Solver):
     ) -> Solution:
         with blas_threads(control.n_jobs or 1):
             coef, intercept, steps = newton_in_sample_space(
-                problem, start, 1e-2 * control.tol, most
+                problem, start, SAMPLE_SPACE_SHARE * control.tol, most
             )
         solution = self._certify(
             problem, np.ascontiguousarray(coef.T), intercept, control, steps, limit, began, []

@@ -25,9 +25,10 @@ from sparsvm.solvers.smooth_interior_point import solve_smooth, unsupported_smoo
 
 # Settings.
 # Beyond this many bytes of factorisations the method is the wrong one.
-MEMORY_LIMIT = 4 * 2**30
+GIB, DOUBLE_BYTES = 2**30, 8
+MEMORY_LIMIT = 4 * GIB
 # A start outside the dual ball may need the dense columns of all features at once, in bytes.
-GATHERED_LIMIT = 2**30
+GATHERED_LIMIT = GIB
 # A warm start that pays needs half as many Newton steps as a cold one, which takes 10 to 40.
 WARM_LIMIT = 25
 # A tiny alpha is come to from one that is so many times as large, in a limited number of steps; if
@@ -103,11 +104,11 @@ class InteriorPoint(Solver):
         # coefficients (and group couplings) from the side of the features.
         n, K = problem.n, problem.n_classes
         columns = problem.n_outputs * (problem.d + 1) + 2 * problem.penalty.n_groups
-        need = min(8 * (K + 2) * n**2, 8 * (2 * n * columns + columns**2))
+        need = DOUBLE_BYTES * min((K + 2) * n**2, 2 * n * columns + columns**2)
         if need > MEMORY_LIMIT:
             return (
-                f"interior_point would need {need / 2**30:.1f} GiB for its factorisations with "
-                f"{n} samples (its limit is {MEMORY_LIMIT / 2**30:.0f} GiB)."
+                f"interior_point would need {need / GIB:.1f} GiB for its factorisations with "
+                f"{n} samples (its limit is {MEMORY_LIMIT / GIB:.0f} GiB)."
             )
         return None
 
@@ -268,7 +269,7 @@ def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
         yield _Trial(start)
     yield _Trial()
     yield _Trial(sharpness=SHARPER)
-    if 8 * problem.n * problem.d <= GATHERED_LIMIT:
+    if DOUBLE_BYTES * problem.n * problem.d <= GATHERED_LIMIT:
         yield _Trial(across_features=False, inside=False)
         yield _Trial(across_features=False, inside=False, sharpness=SHARPER)
     yield _Trial(from_above=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.certificate.certify import certified
+from sparsvm.numerics.rounding import NO_SIZE
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
@@ -167,7 +168,9 @@ class _Run:
             on_simplices(problem, dual) / problem.alpha,
         )
         self.best = MethodIncumbent(problem, self.method, report)
-        self.gain = float(np.clip(FIRST_GAIN / max(self.best.relative_gap, 1e-300), 1.0, MOST_GAIN))
+        self.gain = float(
+            np.clip(FIRST_GAIN / max(self.best.relative_gap, NO_SIZE), 1.0, MOST_GAIN)
+        )
         self.aim, self.weakest = 1.0, np.inf
 
     @property

@@ -11,6 +11,7 @@ from sparsvm._typing import Bools, Features, Floats
 from sparsvm.certificate.certify import certified, certify
 from sparsvm.certificate.ranking_gap import balanced
 from sparsvm.numerics.conjugate_gradients import conjugate_gradients
+from sparsvm.numerics.rounding import NO_SIZE
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.restriction import Restriction, columns_of, group_strength
@@ -216,7 +217,7 @@ class _Inner:
         hessian = _core.PairHessian(problem.rows, self.scores)
         metric, metric_b = self.curvatures(hessian)
         least = LEAST_METRIC * max(
-            float(metric.max(initial=0.0)), float(metric_b.max(initial=0.0)), 1e-300
+            float(metric.max(initial=0.0)), float(metric_b.max(initial=0.0)), NO_SIZE
         )
         metric, metric_b = np.maximum(metric, least), np.maximum(metric_b, least)
         if not terms.separable:

@@ -13,6 +13,7 @@ from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
+from sparsvm.numerics.rounding import NO_SIZE
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
@@ -159,7 +160,7 @@ class SDCA(Solver):
                 found = method.values()
                 size = abs(found["objective"])
                 gap = (found["objective"] - found["dual"]) / size if size > 0.0 else 0.0
-                right = tol * gap / max(certified, 1e-300)
+                right = tol * gap / max(certified, NO_SIZE)
                 # One that is not positive says nothing about by how much it errs.
                 low, high = (share * gap for share in NEXT_TARGET)
                 target = float(np.clip(right, low, high)) if gap > 0.0 else tol

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from sparsvm._typing import Floats
+from sparsvm.numerics.rounding import EPS, NO_SIZE
 
 # Settings.
 # Steps, an end only; the error of the end, and the growth over the least one at which rounding has
@@ -42,7 +43,7 @@ def simplex_qp(Q: Floats, q: Floats, B: Floats) -> tuple[Floats, Floats]:
         :math:`\theta > 0` and not smaller elsewhere.
     """
     m = q.size
-    scale = max(float(np.abs(q).max(initial=0.0)), float(np.abs(Q).max(initial=0.0)), 1e-300)
+    scale = max(float(np.abs(q).max(initial=0.0)), float(np.abs(Q).max(initial=0.0)), NO_SIZE)
     Q, q = Q / scale, q / scale
     # Rows of length 1, so that one regularisation suits all of them.
     lengths = np.sqrt(np.sum(B * B, axis=1))
@@ -94,7 +95,7 @@ def _factors(Q: Floats, A: Floats, ratio: Floats) -> tuple[Floats, Floats, Float
     schur = A @ through
     values, vectors = np.linalg.eigh((schur + schur.T) / 2.0)
     # Rows of A may depend on each other: the least multipliers do.
-    kept = values > values[-1] * values.size * np.finfo(float).eps
+    kept = values > values[-1] * values.size * EPS
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
     return factor, through, inverse
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from sparsvm._typing import Floats
 from sparsvm.losses import SmoothLoss
+from sparsvm.numerics.rounding import NO_SIZE
 from sparsvm.problem.problem import Problem
 from sparsvm.solvers.smooth_interior_point.cones import longest_ratio
 
@@ -97,7 +98,7 @@ class SquaredTerms:
         self.slope = 0.5 / problem.mass[:, None]
         self.violation = self._violations(scores)
         least = LEAST_VIOLATION * max(
-            float(np.abs(self.violation[self.on]).max(initial=0.0)), 1e-300
+            float(np.abs(self.violation[self.on]).max(initial=0.0)), NO_SIZE
         )
         start = np.maximum(self.violation, least)
         self.F = np.where(self.on, start / self.slope, 1.0)
