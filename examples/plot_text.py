@@ -51,7 +51,8 @@ print(f"{X_train.shape[0]} documents, {X_train.shape[1]} words, {X_train.nnz} no
 model = SparseSVCCV(penalty="l1", n_alphas=20, rule="1se").fit(X_train, y_train)
 names = words.get_feature_names_out()
 print(f"accuracy {model.score(X_test, y_test):.3f} with {len(model.selected_features_)} words,")
-print(f"{int(np.isin(names[model.selected_features_], rare).sum())} of which mean nothing")
+meaningless = np.isin(names[model.selected_features_], [*common, *rare])
+print(f"{int(meaningless.sum())} of which mean nothing")
 
 # %%
 # The strongest words of each class. A negative weight speaks against the class.

@@ -45,7 +45,9 @@ WORDS = (
     "nor in any of the random orders, whatever alpha: the exact solutions do not have them. Of "
     "the forms of the data that were tried, logarithms come closest (0 errors in one random "
     "order, 1 in the order of the file), so that the paper's groups or its preprocessing, neither "
-    "of which it gives, must differ. Standardised genes suit l1 (0 errors) and not the groups."
+    "of which it gives, must differ. Standardised genes suit l1 (0 errors) and not the groups. "
+    "Every sparse penalty has fewer errors than l2 on logarithms, l1 on standardised genes too, and "
+    "none on the genes as measured."
 )
 
 
@@ -167,11 +169,11 @@ def _sparse_beats_l2(rows):
             for other in pick(rows, penalty=penalty, order="file", **same):
                 count[0] += other["errors"] < row["errors"]
                 count[1] += other["errors"] > row["errors"]
-    won, lost = map(sum, zip(*counts.values(), strict=True))
-    if won + lost == 0:
+    if not any(map(any, counts.values())):
         return "not testable here", "needs all cells"
     told = ", ".join(f"{penalty} {a} and {b}" for penalty, (a, b) in counts.items())
-    return _verdict(won > lost), f"by trial cells with fewer errors than l2 and with more: {told}"
+    true = all(won > lost for won, lost in counts.values())
+    return _verdict(true), f"by trial cells with fewer errors than l2 and with more: {told}"
 
 
 def _hinge_beats_square(rows):

@@ -419,7 +419,7 @@ def _larger_tell(rows):
         [
             c,
             *(
-                f"{row['steps']:.0f} iterations, {row['seconds']:.2f} s"
+                f"{row['steps']:.0f} iteration{'s' * (row['steps'] != 1)}, {row['seconds']:.2f} s"
                 for row in pick(rows, classifier=c)
             ),
         ]

@@ -61,7 +61,9 @@ def in_words(rows, names, compare, pairs=None):
         true.append(compare(ends))
         shown = ", ".join(f"{s} {ends[s]:.1e}" for s in names)
         told.append(f"{name}, {lam:g}: {shown}")
-    return ("confirmed" if all(true) else "refuted"), "distance at the end, " + "; ".join(told)
+    return ("confirmed" if all(true) else "refuted"), (
+        "distance when the first run ended, " + "; ".join(told)
+    )
 
 
 def faster(rows, first, *others):
@@ -78,7 +80,7 @@ def faster(rows, first, *others):
             ends = distances_at_end(rows, name, lam)
             true.append(all(ends[first] <= ends[s] for s in others))
             shown = ", ".join(f"{s} {ends[s]:.1e}" for s in times)
-            told.append(f"{name}, {lam:g}, distance at the end: {shown}")
+            told.append(f"{name}, {lam:g}, distance when the first run ended: {shown}")
             continue
         taken = {s: np.inf if time is None else time for s, time in times.items()}
         true.append(all(taken[first] <= taken[s] for s in others))
@@ -246,7 +248,8 @@ def search_matters_more_to_fista(rows):
         true.append(ratios["BCD"] < ratios["FISTA"])
         told.append(f"{name}, {lam:g}: BCD {ratios['BCD']:.1f}, FISTA {ratios['FISTA']:.1f}")
     return ("confirmed" if all(true) else "refuted"), (
-        "distance without over distance with a line search, " + "; ".join(told)
+        "distance without over distance with a line search, when the first run ended, "
+        + "; ".join(told)
     )
 
 

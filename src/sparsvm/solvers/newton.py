@@ -59,10 +59,10 @@ class Newton(Solver):
     :math:`Y_k` and adds a weak proximal term,
 
     .. math::
-        \min_{W, b} \; penalty(W) - \langle tilt, W\rangle
-        + \sum_i \max_{Y_i \in \lambda_i \Delta} \Bigl(\langle Y_i, S_i + r_i\rangle
-        - \tfrac{1}{2 c_i} \|Y_i - Y_{k,i}\|^2\Bigr)
-        + \tfrac1{2\sigma} \|\omega \circ (W - W_k)\|^2 + \tfrac1{2\sigma_b} \|b - b_k\|^2 .
+        \min_{W, b} \; &penalty(W) - \langle tilt, W\rangle
+        + \tfrac1{2\sigma} \|\omega \circ (W - W_k)\|^2 + \tfrac1{2\sigma_b} \|b - b_k\|^2 \\
+        &+ \sum_i \max_{Y_i \in \lambda_i \Delta} \Bigl(\langle Y_i, S_i + r_i\rangle
+        - \tfrac{1}{2 c_i} \|Y_i - Y_{k,i}\|^2\Bigr) .
 
     Its minimiser and the maximising Y are the next :math:`W_k, b_k, Y_k`; the objective has a
     piecewise linear gradient wherever the penalty is smooth. A Newton step takes the piece of

@@ -67,9 +67,9 @@ class FISTA(FirstOrderSolver):
     r"""Accelerated proximal gradient descent (Beck and Teboulle), as the papers compare with.
 
     .. math::
-        x^{+} = prox_{\alpha\, penalty / L}\bigl(y - \nabla f(y) / L\bigr), \qquad
-        y^{+} = x^{+} + \frac{t - 1}{t^{+}} (x^{+} - x), \qquad
-        t^{+} = \tfrac12 \bigl(1 + \sqrt{1 + 4 t^2}\bigr),
+        x^{+} &= prox_{\alpha\, penalty / L}\bigl(y - \nabla f(y) / L\bigr), \\
+        t^{+} &= \tfrac12 \bigl(1 + \sqrt{1 + 4 t^2}\bigr), \qquad
+        y^{+} = x^{+} + \frac{t - 1}{t^{+}} (x^{+} - x),
 
     with f the mean loss (less the tilt) and x the coefficients with the intercept of centred
     features, :math:`b + W \bar x`: the same problem, but better conditioned than with b.
