@@ -110,7 +110,7 @@ class Experiment:
         cells = [] if so_far else self.cells(quick)
         if draws is not None:
             cells = [c for c in cells if all(c.get(name, 0) < draws for name in REPETITION)]
-        rows = _read(table)
+        rows = read(table)
         end = math.inf if minutes is None else time.process_time() + 60.0 * minutes
         for at, cell in enumerate(cells):
             if any(all(row.get(key) == value for key, value in cell.items()) for row in rows):
@@ -203,7 +203,8 @@ def _shown(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _read(path: Path) -> list[Row]:
+def read(path: Path) -> list[Row]:
+    """Return the rows of a CSV, none where there is no such file."""
     if not path.is_file():
         return []
     with path.open(newline="") as file:

@@ -9,7 +9,7 @@ FOLDER = Path(__file__).parents[2] / "experiments"
 sys.path.append(str(FOLDER))
 
 import reproduce  # noqa: E402
-from harness import Experiment, markdown_table  # noqa: E402
+from harness import Experiment, markdown_table, read  # noqa: E402
 
 
 def _experiment(measured, stop_at=None):
@@ -38,6 +38,14 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     assert measured == [0, 1, 2, 3]
     assert [row["square"] for row in rows] == [0, 1, 4, 9]
     assert rows[3]["name"] == "n3"
+
+
+def test_no_relative_gap_in_a_table_is_above_one():
+    # Objectives and their bounds are not negative: a gap above 1 was divided by the objective twice.
+    for table in sorted((FOLDER / "results").glob("*.csv")):
+        for row in read(table):
+            gaps = [row[name] for name in ("gap", "solution_gap") if row.get(name, "") != ""]
+            assert all(gap <= 1.0 for gap in gaps if gap == gap), (table.name, row)
 
 
 def test_fresh_measures_everything_again(tmp_path):
