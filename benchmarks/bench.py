@@ -171,9 +171,9 @@ def page(results, folder, options):
     text = [
         "# The same objectives in other packages",
         "",
-        f"`python {command} --datasets {asked}`: one run of everything on this page. {machine()}",
-        "",
         TERMS,
+        "",
+        f"`python {command} --datasets {asked}`: one run of everything on this page. {machine()}",
         "",
     ]
     for problem in sorted(results["problem"].unique()):
