@@ -46,8 +46,8 @@ WORDS = (
     "the forms of the data that were tried, logarithms come closest (0 errors in one random "
     "order, 1 in the order of the file), so that the paper's groups or its preprocessing, neither "
     "of which it gives, must differ. Standardised genes suit l1 (0 errors) and not the groups. "
-    "Every sparse penalty has fewer errors than l2 on logarithms, l1 on standardised genes too, and "
-    "none on the genes as measured."
+    "Every sparse penalty has fewer errors than l2 on logarithms, l1 on standardised genes too, "
+    "and none on the genes as measured."
 )
 
 

@@ -41,7 +41,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
 
 
 def test_no_relative_gap_in_a_table_is_above_one():
-    # Objectives and their bounds are not negative: a gap above 1 was divided by the objective twice.
+    # Objectives and bounds are not negative: a gap above 1 was divided by the objective twice.
     for table in sorted((FOLDER / "results").glob("*.csv")):
         for row in read(table):
             gaps = [row[name] for name in ("gap", "solution_gap") if row.get(name, "") != ""]
