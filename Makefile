@@ -2,6 +2,7 @@
 #   make demo       install, compare with scikit-learn on real data, draw demo.png, write demo_report.html
 #   make test       install with the test extras and run the suite
 #   make docs       the site with its gallery, into build/docs (warnings are errors; no network once installed)
+#   make check-docs  every page of that site in headless Chromium: console, width, pictures, links, search
 #   make reproduce  every table and figure of the papers, into experiments/results (hours; resumable)
 #   make bench      other packages on the same objectives (benchopt, a small set), as a table of ratios
 #   make test-all   the same with long tests and many more random examples
@@ -26,7 +27,7 @@ BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.18" ninja
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find src -name '*.py' -o -name '*.hpp' -o -name '*.cpp' -o -name 'page.*')
 
-.PHONY: bench demo docs reproduce test test-all test-oldest sanitize lint format clean check-tools
+.PHONY: bench check-docs demo docs reproduce test test-all test-oldest sanitize lint format clean check-tools
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m sparsvm.demo
@@ -38,6 +39,9 @@ test: $(VENV)/.test-installed
 docs: $(VENV)/.docs-installed
 	$(BIN)/sphinx-build -W --keep-going -E -q -d build/doctrees docs build/docs
 	@echo "The site is in build/docs/index.html."
+
+check-docs: docs
+	$(BIN)/python docs/check_site.py build/docs
 
 # With QUICK=1 a small version of each, into build/experiments.
 reproduce: $(VENV)/.test-installed
