@@ -269,7 +269,7 @@ def _within_sixteen(rows):
 
 
 def _mu_tell(rows):
-    table = []
+    table, off = [], []
     for name in distinct(rows, "data"):
         one = pick(rows, data=name, classifier="RLSVM2")
         best = pick(rows, data=name, classifier="RLSVM2 at chosen mu")
@@ -281,8 +281,17 @@ def _mu_tell(rows):
         mu = mean_std([row["mu"] for row in best])
         pairs = zip((*found, mu), PAPER[name], strict=True)
         table.append([name, *(f"{ours} ({theirs})" for ours, theirs in pairs)])
+        means = [float(ours.split()[0]) for ours in found]
+        off.append([abs(a - float(b)) for a, b in zip(means, PAPER[name], strict=False)])
+    accuracy, support = (np.max(np.array(off)[:, at::2]) for at in (0, 1))
     header = ("data", "accuracy, mu = 1", "support", "accuracy, mu chosen", "support", "mu")
-    return f"{PROTOCOL} In parentheses the paper's values.\n\n{markdown_table(header, table)}"
+    return (
+        f"{PROTOCOL} In parentheses the paper's values.\n\n{markdown_table(header, table)}\n\n"
+        f"Accuracies are at most {accuracy:.2f} from the paper's, shares of support vectors at "
+        f"most {support:.2f}: its splits and folds are not given. wpbc, where the chosen shares "
+        "differ most, is here without the time to the outcome, which the paper may have used "
+        "(Table A1)."
+    )
 
 
 def _same_accuracy(rows):
@@ -321,7 +330,11 @@ def _mu_tell_figure(rows):
         for name in distinct(chosen, "data")
     ]
     header = ("support vectors", *(f"mu = {mu:g}" for mu in sorted(set(values(chosen, "mu")))))
-    return f"RLSVM2. {PROTOCOL}\n\n{markdown_table(header, table)}"
+    return (
+        f"RLSVM2. {PROTOCOL}\n\n{markdown_table(header, table)}\n\nAs in the paper, a narrow ramp "
+        "leaves few support vectors and hardly costs accuracy; on ionosphere, wpbc and sonar the "
+        "share no longer falls below mu = 0.3."
+    )
 
 
 def _mu_draw(rows):
@@ -366,7 +379,11 @@ def _objective_draw(rows):
 def _objective_tell(rows):
     table = [[name, float(line[-1])] for name, line in _objective_lines(rows).items()]
     header = ("data", "last objective / first objective of RLSVM0, mean")
-    return f"{PROTOCOL}\n\n{markdown_table(header, table)}"
+    return (
+        f"{PROTOCOL}\n\n{markdown_table(header, table)}\n\nOn ionosphere and sonar most of "
+        "the fall is in the first five iterations; on wpbc most models are without features, and "
+        "there is little to lower."
+    )
 
 
 def _never_rises(rows):
