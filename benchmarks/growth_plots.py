@@ -40,8 +40,8 @@ LETTER = {"samples": "n", "features": "d", "classes": "K", "selected features": 
 TERMS = """\
 Gaussian classes that differ in 20 features, free intercepts, a tenth of `alpha_max` (where selected
 features grow, 0.5 to 0.03 of it), a proven gap of 1e-3, the median of three fits. The exponent e is
-of seconds ~ size^e, over all sizes. Where times fall although sizes grow, `auto` has gone over from
-`interior_point` to `sdca`."""
+of seconds ~ size^e, over all sizes. Where times fall or jump, `auto` goes over from one of
+`interior_point` and `sdca` to the other."""
 
 
 def generated(n, d, K):
