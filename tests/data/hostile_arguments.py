@@ -9,14 +9,14 @@ COUNTS = [0, 1, -1, 3, 2**31 - 1, 2**31, 2**62, -(2**63)]
 
 
 class Hostile:
-    """Arguments, each of which is hostile with a small probability."""
+    """Arguments, each of which is hostile with a small probability, of arrays and of numbers."""
 
-    def __init__(self, seed, rate):
+    def __init__(self, seed, array_rate, number_rate):
         self.rng = np.random.default_rng(seed)
-        self.rate = rate
+        self.array_rate, self.number_rate = array_rate, number_rate
 
     def strikes(self):
-        return self.rng.random() < self.rate
+        return self.rng.random() < self.number_rate
 
     def pick(self, values):
         return values[self.rng.integers(len(values))]
@@ -38,7 +38,7 @@ class Hostile:
 
     def array(self, values):
         values = np.asarray(values)
-        if not self.strikes():
+        if self.rng.random() >= self.array_rate:
             return values
         change = self.pick(
             [

@@ -4,7 +4,8 @@ A process of its own, since what is looked for ends processes. Every round build
 then calls entries with arguments of which some are hostile: of another size, type, order or number
 of dimensions, empty, negative, huge, vanishing or not numbers; native objects are also driven by
 two threads at once, while a third writes to the arrays they were made from. A call may refuse with
-one of the exceptions below, or return; a call that goes on must be interruptible.
+one of the exceptions below, or return; a call that goes on must be interruptible: one that is not
+ends the process, after the stacks of all threads have been written down.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ LOSSES = ["squared_hinge", "logistic", "ovr_squared_hinge", "hinge"]
 METHODS = ["fista", "forward_backward", "sparsa"]
 FORMS = ["regularised", "epigraph", "linear"]
 SECONDS_A_CALL = 0.5
+SECONDS_OF_GRACE = 30  # for an interrupt to be answered, on a machine with much else to do
+# Of arguments that are arrays, and of those that are numbers, in turn. Right arrays with wrong
+# numbers reach the loops; wrong arrays are mostly refused at the border.
+RATES = [(0.0, 0.0), (0.03, 0.03), (0.08, 0.08), (0.2, 0.2), (0.0, 0.3)]
 
 
 class Late(Exception):
@@ -41,8 +46,8 @@ def interrupt(*_):
 class Round:
     """One small problem, and calls of all entries around it."""
 
-    def __init__(self, seed, rate=0.08):
-        self.hostile = h = Hostile(seed, rate)
+    def __init__(self, seed, array_rate, number_rate):
+        self.hostile = h = Hostile(seed, array_rate, number_rate)
         rng = h.rng
         self.n, self.d = int(rng.integers(1, 13)), int(rng.integers(0, 9))
         self.K = int(rng.integers(2, 6))
@@ -477,6 +482,7 @@ class Round:
 
 def attempt(call):
     """Call, with a limit of time; what is no refusal is raised."""
+    faulthandler.dump_traceback_later(SECONDS_A_CALL + SECONDS_OF_GRACE, exit=True)
     try:
         signal.setitimer(signal.ITIMER_REAL, SECONDS_A_CALL)
         with contextlib.suppress(*REFUSALS):
@@ -491,9 +497,9 @@ def shuffled(rng, calls):
     return [calls[i] for i in rng.permutation(len(calls))]
 
 
-def play(seed, rate, called):
+def play(seed, called):
     """Call every entry around one problem; ``called`` gathers the names of those reached."""
-    around = Round(seed, rate)
+    around = Round(seed, *RATES[seed % len(RATES)])
     rng = around.hostile.rng
     functions = around.function_calls()
     called |= set(functions)
@@ -571,7 +577,7 @@ def main(seed, rounds):
     called: set[str] = set()
     for number in range(seed, seed + rounds):
         print(number, end=" ", flush=True)  # the last one is where a process ended
-        play(number, (0.0, 0.03, 0.08, 0.2)[number % 4], called)
+        play(number, called)
     missing = entries() - called
     if missing:
         raise SystemExit(f"Never called, add them here: {', '.join(sorted(missing))}.")

@@ -1,5 +1,6 @@
 """Every native entry refuses or survives random hostile calls, in processes of their own."""
 
+import faulthandler
 import os
 import signal
 import subprocess
@@ -22,15 +23,22 @@ needs_signals = pytest.mark.skipif(
 
 
 def run(*arguments, seconds):
-    found = subprocess.run(
-        [sys.executable, *map(str, arguments)],
+    """Run Python; what fails or is late says where each of its threads was."""
+    process = subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", *map(str, arguments)],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=seconds,
-        check=False,
     )
-    assert found.returncode == 0, found.stdout[-200:] + found.stderr[-4000:]
+    late = ""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        late = f"Not ended after {seconds} s. "
+        process.send_signal(signal.SIGABRT)  # which faulthandler answers with all stacks
+        out, err = process.communicate()
+    assert process.returncode == 0, late + out[-200:] + err[-4000:]
 
 
 @needs_signals
@@ -125,25 +133,34 @@ def test_options_with_which_a_method_would_never_end_are_refused(name, option, v
         getattr(_core, name)(smooth_problem(), **{**METHODS[name], option: value})
 
 
-@needs_signals
-@pytest.mark.parametrize("name", METHODS)
-def test_many_iterations_of_a_problem_without_unknowns_are_interrupted(name):
+def interrupted(call):
+    """Assert that a call which would go on for ever ends with what a signal handler raises."""
+
     class Interrupted(Exception):
         pass
 
     def interrupt(*_):
         raise Interrupted
 
-    method = getattr(_core, name)(smooth_problem(d=0, intercept=False), **METHODS[name])
-    method.start(np.zeros((0, 3)), np.zeros(3))
     before = signal.signal(signal.SIGALRM, interrupt)
+    # An answer that never comes would take the whole run with it.
+    faulthandler.dump_traceback_later(60, exit=True)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         with pytest.raises(Interrupted):
-            method.run(2**62, -1.0)
+            call()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()
+
+
+@needs_signals
+@pytest.mark.parametrize("name", METHODS)
+def test_many_iterations_of_a_problem_without_unknowns_are_interrupted(name):
+    method = getattr(_core, name)(smooth_problem(d=0, intercept=False), **METHODS[name])
+    method.start(np.zeros((0, 3)), np.zeros(3))
+    interrupted(lambda: method.run(2**62, -1.0))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -172,9 +189,9 @@ def test_a_method_of_smooth_losses_works_for_one_thread_at_a_time(name):
     assert f"This {name} is at work in another call" in refused[0]
 
 
-def test_sdca_starts_anew_after_its_point_was_given_away():
-    problem = _core.HingeProblem(
-        design=_core.Design.dense(np.eye(4)),
+def hinge_problem(d=4, kind="l1", tilt=None):
+    return _core.HingeProblem(
+        design=_core.Design.dense(np.eye(4)[:, :d]),
         y=np.array([0, 1, 2, 0], np.int32),
         mass=np.full(4, 0.25),
         cost=np.ones((3, 3)) - np.eye(3),
@@ -182,16 +199,46 @@ def test_sdca_starts_anew_after_its_point_was_given_away():
         margins=None,
         alpha=0.01,
         intercept=True,
-        tilt=None,
+        tilt=tilt,
         offset=0.0,
-        kind="l1",
+        kind=kind,
         l1_ratio=1.0,
-        groups=np.arange(4, dtype=np.int32),
-        n_groups=4,
+        groups=np.arange(d, dtype=np.int32),
+        n_groups=d,
         per_class=False,
-        omega=np.ones(4),
+        omega=np.ones(d),
     )
-    method = _core.Sdca(problem, relaxation=1.0, sweeps=2, callback=None)
+
+
+def test_the_interior_point_takes_a_tilt_without_features():
+    problem = hinge_problem(d=0, kind="l2", tilt=np.zeros((0, 3)))
+    found = _core.interior_point(
+        problem,
+        column_norms=np.zeros(0),
+        dual=None,
+        weights=None,
+        intercept=None,
+        tol=1e-4,
+        max_iter=30,
+        explicit_coordinates=True,
+        across_features=False,
+        inside=False,
+        residual=1e-8,
+        callback=None,
+    )
+    # Half of the samples are of class 0: no intercept has a smaller mean hinge than none.
+    assert found["bound"] == pytest.approx(1.0, rel=1e-4)
+
+
+@needs_signals
+def test_many_sweeps_of_sdca_over_few_samples_are_interrupted():
+    method = _core.Sdca(hinge_problem(), relaxation=1.0, sweeps=2**31 - 1, callback=None)
+    method.start(None, np.zeros(3), None)
+    interrupted(lambda: method.run(-1.0, 2**62))
+
+
+def test_sdca_starts_anew_after_its_point_was_given_away():
+    method = _core.Sdca(hinge_problem(), relaxation=1.0, sweeps=2, callback=None)
     points = []
     for _ in range(2):
         method.start(None, np.zeros(3), None)  # wrote where nothing was any more

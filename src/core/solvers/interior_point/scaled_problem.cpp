@@ -74,6 +74,7 @@ void ScaledProblem::form_quadratic_part(const std::function<void()>& poll) {
   std::vector<int32_t> list;
   for (int64_t j = 0; j < d; ++j)
     if (penalty.omega[j] > 0.0) list.push_back(static_cast<int32_t>(j));
+  if (tilt) tilt_scores_.assign(static_cast<std::size_t>(n) * classes, 0.0);
   const double m = n, columns = outputs * (static_cast<double>(list.size()) + free.q);
   const double features = m * columns * columns + columns * columns * columns / 3.0;
   if (kFeatureCost * features >= outputs * m * m * m + m * m * m / 3.0) return form_gram(poll);
@@ -104,7 +105,6 @@ void ScaledProblem::form_gram(const std::function<void()>& poll) {
 
 void ScaledProblem::add_tilt_scores(const std::vector<int32_t>& list,
                                     const std::vector<double>& X) {
-  tilt_scores_.resize(static_cast<std::size_t>(n) * classes, 0.0);
   for (std::size_t c = 0; c < list.size(); ++c)
     for (int o = 0; o < outputs; ++o) {
       const double v =

@@ -58,13 +58,13 @@ class Hsdm {
     factor(poll);
   }
 
-  // `count` iterations; `poll` is called after each.
+  // `count` iterations; `poll` is called after each, and after each pair of classes.
   template <typename Poll>
   void run(int64_t count, Poll poll) {
     for (int64_t done = 0; done < count; ++done) {
       ++iteration_;
       project_null_space();
-      project_links();
+      project_links(poll);
       project_cones();
       splitting_step();
       project_balls();
@@ -225,7 +225,8 @@ class Hsdm {
   }
 
   // P_L of all pairs: moves p, u and p̂, and sets every ω.
-  void project_links() {
+  template <typename Poll>
+  void project_links(Poll poll) {
     const int r = static_cast<int>(r_);
     moved_ = hat_;
     int64_t pair = 0;
@@ -242,6 +243,7 @@ class Hsdm {
         solve(q_, link_step());
         for (int64_t e = 0; e < K_ * m_; ++e) moved_[size(e)] += link_step_[size(e)];
         for (int64_t j = 0; j < r_; ++j) omega[j] = ha[j] - hb[j];
+        poll();
       }
     }
     for (int64_t e = 0; e < K_ * m_; ++e) {

@@ -121,6 +121,7 @@ void Sdca::step(int64_t inner, Monitor& monitor) {
     features_.refresh();
     samples_.shuffle();
     const double slack = samples_.sweep([&] { monitor.poll(); });
+    monitor.poll();  // a sweep over few samples has no other
     if (s >= options_.sweeps && s % 4 == 0 && s < inner &&
         slack <= Settings::kInexact * (features_.moved() + samples_.moved())) {
       ++sweeps_, ++work_;
