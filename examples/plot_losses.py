@@ -2,15 +2,15 @@
 The losses and the penalties, drawn
 ===================================
 
-What a loss charges for a score, and which weights a penalty of 1 allows, in the smallest cases that
-show the difference: two classes, two weights.
+What a loss charges for a score, which weights have the same penalty, and what a penalty charges for
+one weight, in the smallest cases that show the difference: two classes, two weights.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from sparsvm.losses import Hinge, Logistic, Ramp, SquaredHinge
-from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
+from sparsvm.penalties import L0, L1, L2, CappedL1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 
 # %%
 # **Losses** against the lead of the true class over the other one. All but the logistic loss are
@@ -39,8 +39,9 @@ figure.set_label(
 plt.show()
 
 # %%
-# **Penalties.** The curves are the pairs of weights of equal penalty. A corner is where weights are
-# exactly zero (on an axis), or exactly equal (the diagonal): optima like to sit in corners.
+# **Penalties of two weights.** The curves are the pairs of weights of equal penalty. A corner is
+# where weights are exactly zero (on an axis), or exactly equal (the diagonal): optima like to sit
+# in corners.
 
 grid = np.linspace(-1.3, 1.3, 401)
 first, second = np.meshgrid(grid, grid)
@@ -65,5 +66,31 @@ axes[0].set_ylabel("second weight")
 figure.set_label(
     "Pairs of weights of equal penalty: l1 has corners on the axes, l1/l2 is a circle, "
     "l1/linf a square"
+)
+plt.show()
+
+# %%
+# **Penalties of one weight.** ``l1`` charges every further step alike, also for weights that are
+# large already; ``l2`` charges next to nothing for small weights, and so leaves them in the model.
+# ``l0`` and ``capped_l1`` charge for being there, and hardly more for being large. They are not
+# convex: a straight line between two points of the curve may run below it.
+
+weight = np.linspace(-2, 2, 401)
+figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
+shapes = [
+    (L1(), "l1", "-"),
+    (L2(), "l2", "--"),
+    (L0(sharpness=4.0), "l0, sharpness = 4", "-."),
+    (CappedL1(cap=1.0), "capped_l1, cap = 1", ":"),
+]
+for penalty, name, style in shapes:
+    resolved = penalty.resolve(1, 1)
+    values = [resolved.value(np.array([[each]])) for each in weight]
+    ax.plot(weight, values, style, linewidth=2, label=name)
+ax.set(xlabel="a weight", ylabel="penalty", ylim=(0, 2))
+ax.legend(frameon=False, loc="upper center")
+figure.set_label(
+    "Four penalties of one weight: l1 grows in proportion, l2 is flat at zero, l0 and capped l1 "
+    "rise steeply and then stay level"
 )
 plt.show()

@@ -23,9 +23,13 @@ PAGES += sorted(
     for path in ROOT.glob(f"{room}/**/*.md")
     if "measured" not in path.parts
 )
-GUIDES = ["start", "coming_from", "faq"]
-GUIDES += [
-    f"guides/{path.stem}" for path in sorted(ROOT.glob("docs/guides/*.md")) if path.stem != "index"
+# Every page of docs with code in it, but for one that tests/penalties runs.
+WITH_CODE = [
+    page
+    for page in PAGES
+    if ROOT / "docs" in page.parents
+    and "```python" in page.read_text("utf-8")
+    and page.stem != "add_a_penalty"
 ]
 # Pages that the build of the site makes.
 GENERATED = {"gallery/index", "measured/benchmarks/README", "measured/experiments/README"}
@@ -116,14 +120,21 @@ def test_pages_of_the_gallery_that_are_linked_have_a_script():
             assert (ROOT / "examples" / f"{name}.py").exists(), (page.name, name)
 
 
-@pytest.mark.parametrize("name", GUIDES)
-def test_the_python_blocks_of_the_guides_run(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", WITH_CODE, ids=named)
+def test_the_python_blocks_of_the_documentation_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / f"docs/{name}.md").read_text("utf-8")
-    blocks = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(blocks, {}, name, None, 0)
-    assert len(test.examples) >= 5
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+    assert all(block.startswith(">>> ") for block in blocks)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, None, 0)
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_every_guide_has_code_and_a_picture():
+    for page in ROOT.glob("docs/guides/*.md"):
+        if page.stem != "index":
+            text = page.read_text("utf-8")
+            assert page in WITH_CODE, page.name
+            assert "```{image}" in text, page.name
 
 
 @pytest.mark.parametrize(
