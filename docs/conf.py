@@ -46,7 +46,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_figures.Telling",
     "abort_on_example_error": True,
     "image_scrapers": ("gallery_figures.described",),
     "reset_modules": ("matplotlib", "seaborn", "gallery_figures.safe_colours"),

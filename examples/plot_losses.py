@@ -81,7 +81,7 @@ shapes = [
     (L1(), "l1", "-"),
     (L2(), "l2", "--"),
     (L0(sharpness=4.0), "l0, sharpness = 4", "-."),
-    (CappedL1(cap=1.0), "capped_l1, cap = 1", ":"),
+    (CappedL1(cap=0.6), "capped_l1, cap = 0.6", ":"),
 ]
 for penalty, name, style in shapes:
     resolved = penalty.resolve(1, 1)
