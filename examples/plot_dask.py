@@ -39,10 +39,11 @@ X, y = X.compute(), y.compute()  # small enough here
 print(f"accuracy: {local.score(X, y):.3f}")
 
 # %%
-# The fit solves the problem on weighted means of similar rows, which is a lower bound on the whole,
-# and divides those means that are too coarse. Each pass over the data brings objective and bound
-# closer together, until their distance is below the tolerance. The grey line is the optimum that a
-# single machine finds.
+# The fit begins with the solution on a sample of the rows and goes on in passes over all of them. A
+# pass gives the objective, and what the next step needs. In some passes the dual variables, which
+# stay with their rows, are made feasible as well: that gives a lower bound on the objective of all
+# models. Here the bound of the last pass is within the tolerance. The grey line is the optimum that
+# a single machine finds.
 
 single = sparsvm.SparseSVC(penalty="l1/l2", alpha=0.01, tol=1e-5).fit(X, y)
 passes = np.arange(1, len(model.result_.rounds) + 1)
@@ -53,7 +54,8 @@ ax.plot(passes, [one.bound for one in model.result_.rounds], "s--", label="lower
 ax.set(xlabel="pass over the data", ylabel="objective", xticks=passes)
 ax.legend(frameon=False)
 figure.set_label(
-    "The objective falls and the lower bound rises from pass to pass until they meet at the optimum"
+    "The objective is close to the optimum from the first pass on, and the lower bound reaches it "
+    "in the last pass"
 )
 plt.show()
 

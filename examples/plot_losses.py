@@ -43,7 +43,7 @@ plt.show()
 # where weights are exactly zero (on an axis), or exactly equal (the diagonal): optima like to sit
 # in corners.
 
-grid = np.linspace(-1.3, 1.3, 401)
+grid = np.linspace(-1.3, 1.3, 131)
 first, second = np.meshgrid(grid, grid)
 pairs = np.stack([first.ravel(), second.ravel()])
 penalties = [
