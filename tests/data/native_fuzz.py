@@ -183,10 +183,6 @@ class Round:
                 h.count(first), h.count(self.n), features, self.matrix(m)
             ),
             "transposed": lambda: X.transposed(self.matrix(self.n)),
-            "transposed_subset": lambda: X.transposed_subset(features, self.matrix(self.n)),
-            "transposed_range": lambda: X.transposed_range(
-                h.count(0), h.count(self.d), self.matrix(self.n)
-            ),
             "gather_columns": lambda: X.gather_columns(features),
             "column_stats": lambda: X.column_stats(h.maybe(self.vector(self.n))),
             "column_norms": X.column_norms,
@@ -196,7 +192,6 @@ class Round:
             "d": lambda: X.d,
             "layout": lambda: X.layout,
             "is_sparse": lambda: X.is_sparse,
-            "companion_bytes": lambda: X.companion_bytes,
             "dense": self.make_design,
             "sparse": self.make_design,
         }
@@ -213,10 +208,7 @@ class Round:
                 "slopes": lambda: p.slopes(self.matrix(self.n, self.K)),
                 "mean_loss": lambda: p.mean_loss(self.matrix(self.n, self.K)),
             }
-        return common | {
-            "loss_rows": lambda: p.loss_rows(self.matrix(self.n, self.outputs)),
-            "penalty": lambda: p.penalty(self.weights()),
-        }
+        return common
 
     def pair_hessian(self):
         hessian = _core.PairHessian(self.ranking(), self.matrix(self.n, self.K))
@@ -334,8 +326,7 @@ class Round:
             largest=h.number(1e30),
             penalty=None,
         )
-        calls = self.smooth_calls(method, self.K if ranking else None)
-        return method, {**calls, "lipschitz": lambda: method.lipschitz}
+        return method, self.smooth_calls(method, self.K if ranking else None)
 
     def bcd(self, ranking=False):
         h = self.hostile
@@ -353,11 +344,8 @@ class Round:
         )
         return method, {
             **self.smooth_calls(method, self.K if ranking else None),
-            "constants": lambda: method.constants,
-            "active_blocks": lambda: method.active_blocks,
             "violation": lambda: method.violation,
             "searches": lambda: method.searches,
-            "partial": lambda: method.partial(h.count(0)),
         }
 
     def fobos(self):
@@ -395,7 +383,6 @@ class Round:
                 **dict(zip(("dual", "weights", "intercept"), start, strict=True)),
                 tol=h.number(1e-4),
                 max_iter=h.count(30) % 2**31,
-                explicit_coordinates=h.flag(),
                 across_features=h.flag(),
                 inside=h.flag(),
                 residual=h.number(1e-8),

@@ -34,8 +34,6 @@ def test_products_without_outputs_are_empty(name):
         assert X.scores_subset(features, np.empty((2, 0))).shape == (4, 0)
         assert X.scores_range(1, 3, features, np.empty((2, 0))).shape == (2, 0)
         assert X.transposed(np.empty((4, 0))).shape == (3, 0)
-        assert X.transposed_subset(features, np.empty((4, 0))).shape == (2, 0)
-        assert X.transposed_range(0, 2, np.empty((4, 0))).shape == (2, 0)
 
 
 @pytest.mark.parametrize("n, d", [(0, 3), (4, 0), (0, 0)])

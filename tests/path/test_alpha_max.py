@@ -15,7 +15,7 @@ from sparsvm.certificate.balance import free_columns
 from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge, Logistic, OvrSquaredHinge, SquaredHinge
 from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha, quick_bound
-from sparsvm.path.svm_path import alpha_max_bound
+from sparsvm.path.svm_path import read_problem
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem.solution import Control
 from sparsvm.solvers import InteriorPoint
@@ -211,8 +211,9 @@ def test_alpha_max_scales_with_the_features_and_the_margin():
 def test_the_cheap_bound_is_never_below_alpha_max():
     for name, problem in CASES.items():
         assert quick_bound(problem).value >= (1 - 1e-6) * solved(name).value, name
-    X, y = load_iris(return_X_y=True)
-    assert alpha_max(X, y) <= alpha_max_bound(X, y) <= 1.5 * alpha_max(X, y)
+    _, problem = read_problem(*load_iris(return_X_y=True), Hinge(), L1(), True, None, None, None)
+    assert largest_alpha(problem).value <= quick_bound(problem).value
+    assert quick_bound(problem).value <= 1.5 * largest_alpha(problem).value
 
 
 @pytest.mark.parametrize("name", CASES)

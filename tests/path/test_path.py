@@ -10,9 +10,9 @@ from sklearn.datasets import load_iris, load_wine
 from sparsvm import SparseSVC, alpha_max, svm_path
 from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge
-from sparsvm.path.alpha_max import largest_alpha
+from sparsvm.path.alpha_max import largest_alpha, quick_bound
 from sparsvm.path.continuation import Continuation
-from sparsvm.path.svm_path import alpha_max_bound, first_steps, read_problem
+from sparsvm.path.svm_path import first_steps, read_problem
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem.restriction import Restriction
 from sparsvm.problem.solution import Attempt, Control
@@ -214,7 +214,7 @@ def test_features_left_out_at_first_are_found_again():
     X, y = wide(seed=5)
     _, problem = read_problem(X, y, Hinge(), L1(), True, None, None, None)
     steps = Continuation(problem, "auto", Control(tol=1e-6))
-    largest = alpha_max_bound(X, y)
+    largest = quick_bound(problem).value
     steps.solve(0.999 * largest)
     far = steps.solve(0.01 * largest)
     cold = SparseSVC(alpha=0.01 * largest, tol=1e-6).fit(X, y)
@@ -255,7 +255,7 @@ def test_what_a_solver_vouches_for_is_certified_on_all_features(penalty):
     steps = Continuation(problem, "auto", Control(tol=1e-6))
     steps.begin_at_zero(largest_alpha(problem))
     for share in (0.5, 0.45, 0.2):
-        found = steps.solve(share * alpha_max_bound(X, y, penalty=penalty))
+        found = steps.solve(share * quick_bound(problem).value)
         proof = certify(steps.at(steps._last.alpha), found.coef, found.intercept, found.dual)
         assert found.converged
         assert found.objective == pytest.approx(proof.objective, rel=1e-13)

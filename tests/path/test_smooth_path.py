@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
 from reference import smooth
-from sparsvm import _core, svm_path
+from sparsvm import _core, alpha_max, svm_path
 from sparsvm.certificate.certify import certify
+from sparsvm.path.alpha_max import quick_bound
 from sparsvm.path.smooth_path import SmoothPath
-from sparsvm.path.svm_path import alpha_max_bound, first_steps, read_problem
+from sparsvm.path.svm_path import first_steps, read_problem
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem.solution import Control
 from sparsvm.solvers.run.native import smooth_problem
@@ -40,7 +41,7 @@ def data(seed, K=3, n=40, d=12):
 def native_path(X, y, loss, penalty, share=1e-2, points=8, tol=1e-6, sample_weight=None):
     """Return the problem, the alphas and the native points, found on a falling grid."""
     _, problem = read_problem(X, y, loss, penalty, True, None, sample_weight, None)
-    largest = alpha_max_bound(X, y, loss, penalty, sample_weight=sample_weight)
+    largest = quick_bound(problem).value
     grid = largest * np.geomspace(1.0, share, points)
     steps, _ = first_steps(problem, "auto", Control(tol=tol), grid, points, 0.5)
     assert SmoothPath.follows(steps, np.dtype(float))
@@ -111,7 +112,7 @@ def test_a_point_that_the_native_path_leaves_is_solved_by_others(monkeypatch):
         asked.append(alpha)
         return None if len(asked) == 3 else native(self, alpha)
 
-    alphas = alpha_max_bound(X, y, "logistic", "l1") * np.geomspace(1.0, 1e-2, 6)
+    alphas = alpha_max(X, y, "logistic", "l1") * np.geomspace(1.0, 1e-2, 6)
     whole = svm_path(X, y, loss="logistic", alphas=alphas, tol=1e-7)
     monkeypatch.setattr(SmoothPath, "point", failing)
     mixed = svm_path(X, y, loss="logistic", alphas=alphas, tol=1e-7)
@@ -151,9 +152,9 @@ def test_the_native_path_refuses_what_does_not_fit():
 def test_points_and_cold_fits_agree_within_their_gaps_whatever_the_order_of_alphas(loss, penalty):
     # Alphas that are repeated, rise or come in steps of any length: the secant may only help.
     X, y, weights = data(11, K=5, n=60)
-    largest = alpha_max_bound(X, y, loss, penalty, sample_weight=weights)
-    grid = largest * np.array([1.0, 0.8, 0.8, 0.7, 0.69, 0.2, 0.5, 0.05, 0.049, 0.3])
     _, problem = read_problem(X, y, loss, penalty, True, None, weights, None)
+    largest = quick_bound(problem).value
+    grid = largest * np.array([1.0, 0.8, 0.8, 0.7, 0.69, 0.2, 0.5, 0.05, 0.049, 0.3])
     steps, _ = first_steps(problem, "auto", Control(tol=1e-5), grid, grid.size, 0.5)
     path = SmoothPath(steps)
     for alpha in grid:
@@ -207,7 +208,7 @@ def test_columns_that_are_there_twice_take_hardly_more_iterations():
     def iterations(X):
         loss, penalty = "squared_hinge", GroupL2()
         _, problem = read_problem(X, y, loss, penalty, True, None, None, None)
-        grid = alpha_max_bound(X, y, loss, penalty) * np.geomspace(1.0, 1e-3, 100)
+        grid = quick_bound(problem).value * np.geomspace(1.0, 1e-3, 100)
         steps, _ = first_steps(problem, "auto", Control(tol=1e-3), grid, 100, 0.5)
         native = SmoothPath(steps)._native
         found = [native.solve(alpha) for alpha in grid]

@@ -33,7 +33,6 @@ OPTIONS = {
     "intercept": None,
     "tol": 1e-6,
     "max_iter": 100,
-    "explicit_coordinates": True,
     "across_features": True,
     "inside": True,
     "residual": 0.0,

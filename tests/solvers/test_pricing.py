@@ -45,7 +45,6 @@ def solve(problem, factor):
             intercept=None,
             tol=1e-8,
             max_iter=100,
-            explicit_coordinates=True,
             across_features=True,
             inside=True,
             residual=0.0,

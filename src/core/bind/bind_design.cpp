@@ -211,22 +211,6 @@ void bind_products(nb::class_<Design>& design) {
     return computed(X.d(), columns(Y), false,
                     [&](double* out) { X.transposed(Y.data(), columns(Y), out); });
   }, nb::arg("Y"), "X.T @ Y, Y of shape (n, K).");
-
-  design.def("transposed_subset", [](const Design& X, const Features& features, const Matrix& Y) {
-    const std::vector<int32_t> listed = checked_features(X, features);
-    check_size("Y has", rows(Y), "the design's number of samples is", X.n());
-    return computed(std::ssize(listed), columns(Y), false, [&](double* out) {
-      X.transposed_subset(listed.data(), std::ssize(listed), Y.data(), columns(Y), out);
-    });
-  }, nb::arg("features"), nb::arg("Y"), "X[:, features].T @ Y, Y of shape (n, K).");
-
-  design.def("transposed_range", [](const Design& X, int64_t first, int64_t last, const Matrix& Y) {
-    check_interval(first, last, X.d(), "features");
-    check_size("Y has", rows(Y), "the design's number of samples is", X.n());
-    return computed(last - first, columns(Y), false, [&](double* out) {
-      X.transposed_range(first, last, Y.data(), columns(Y), out);
-    });
-  }, nb::arg("first"), nb::arg("last"), nb::arg("Y"), "X[:, first:last].T @ Y, Y of shape (n, K).");
 }
 
 void bind_summaries(nb::class_<Design>& design) {
@@ -288,8 +272,6 @@ void bind_design(nb::module_& m) {
   design.def_prop_ro("d", &Design::d, "Number of features.");
   design.def_prop_ro("layout", &layout_name, "dense_rows, dense_cols, csr or csc.");
   design.def_prop_ro("is_sparse", &Design::sparse);
-  design.def_prop_ro("companion_bytes", &Design::companion_bytes,
-                     "Bytes held besides the caller's arrays and the row index.");
   m.def("is_canonical", &is_canonical, nb::arg("indices").noconvert(),
         nb::arg("indptr").noconvert(), nb::arg("minors"),
         "Whether compressed indices strictly increase; a ValueError if they are out of bounds.");

@@ -46,16 +46,14 @@ InteriorPointStart checked_start(const BoundHingeProblem& problem,
 nb::dict interior_point(const BoundHingeProblem& problem, Vector column_norms,
                         std::optional<Matrix> dual, std::optional<Matrix> weights,
                         std::optional<Vector> intercept, double tol, int max_iter,
-                        bool explicit_coordinates, bool across_features, bool inside,
-                        double residual, nb::object callback) {
+                        bool across_features, bool inside, double residual, nb::object callback) {
   check_size("column_norms has", length(column_norms), "the design's number of features is",
              problem.d());
   const InteriorPointStart start = checked_start(problem, dual, weights, intercept);
   check_value("tol", tol, kPositive);
   check_value("residual", residual, kNotNegative);
   check_value("max_iter", max_iter, {"at least 0", 0.0});
-  const InteriorPointOptions options{tol,    max_iter, explicit_coordinates, across_features,
-                                     inside, residual};
+  const InteriorPointOptions options{tol, max_iter, across_features, inside, residual};
   load_blas();
   Monitor monitor(std::move(callback));
   InteriorPointResult result;
@@ -315,8 +313,8 @@ void bind_hinge(nb::module_& m) {
   m.def(
       "interior_point", &interior_point, nb::arg("problem"), nb::kw_only(), nb::arg("column_norms"),
       nb::arg("dual").none(), nb::arg("weights").none(), nb::arg("intercept").none(),
-      nb::arg("tol"), nb::arg("max_iter"), nb::arg("explicit_coordinates"),
-      nb::arg("across_features"), nb::arg("inside"), nb::arg("residual"),
+      nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("inside"),
+      nb::arg("residual"),
       nb::arg("callback").none(),
       "Solve the multiclass hinge with a convex penalty. A start is a dual point divided by alpha, "
       "weights and intercept, all three or none; see solvers/interior_point/interior_point.hpp "

@@ -98,8 +98,6 @@ class FirstOrderRun : public SmoothRun<FirstOrder<typename Bound::Problem>, Boun
                                  checked({first_order_method(method), line_search, L, eta, memory,
                                           sigma, smallest, largest})) {}
 
-  double lipschitz() const { return this->method_.lipschitz(); }
-
  private:
   // Throws unless every search for a step ends.
   static FirstOrderOptions checked(const FirstOrderOptions& options) {
@@ -122,8 +120,6 @@ class BcdRun : public SmoothRun<Bcd<typename Bound::Problem>, Bound> {
                           checked(problem, {line_search, randomised, sigma, omega, epsilon,
                                             largest_violation, row_norms, shrinking, seed})) {}
 
-  nb::object constants() const { return to_numpy(this->method_.constants()); }
-  int64_t active_blocks() const { return this->method_.active_blocks(); }
   nb::tuple searches() {
     const Exclusive::Turn turn = this->exclusive_.take();
     const auto [all, first] = this->method_.searches();
@@ -133,16 +129,6 @@ class BcdRun : public SmoothRun<Bcd<typename Bound::Problem>, Bound> {
     const Exclusive::Turn turn = this->exclusive_.take();
     const auto [sum, largest] = this->method_.violation();
     return nb::make_tuple(sum, largest);
-  }
-  nb::tuple partial(int64_t part) {
-    const Exclusive::Turn turn = this->exclusive_.take();
-    if (part < 0 || part >= std::ssize(this->method_.constants()) - 1) {
-      throw std::invalid_argument("There is no block " + std::to_string(part) + " among " +
-                                  std::to_string(this->method_.constants().size() - 1) + ".");
-    }
-    load_blas();
-    const auto [G, h] = this->method_.partial(part);
-    return nb::make_tuple(to_numpy(G), to_numpy(h));
   }
 
  private:
@@ -371,7 +357,6 @@ void bind_first_order(nb::module_& m, const char* name) {
            "negative. Returns the number of iterations done.")
       .def_prop_ro("settled", &Run::settled,
                    "Whether the last run ended because the iterates had stopped moving.")
-      .def_prop_ro("lipschitz", &Run::lipschitz, "The reciprocal of the present step.")
       .def("last", &Run::last, "Copies of W (d, outputs) and b (outputs,).");
 }
 
@@ -390,15 +375,10 @@ void bind_bcd(nb::module_& m, const char* name) {
            "not negative. Returns the number of iterations done.")
       .def_prop_ro("settled", &Run::settled,
                    "Whether the last run ended because the stopping rule held.")
-      .def_prop_ro("constants", &Run::constants,
-                   "The Lipschitz constant of every block, the intercept's last.")
-      .def_prop_ro("active_blocks", &Run::active_blocks, "Blocks that are not shrunken away.")
       .def_prop_ro("searches", &Run::searches,
                    "Line searches of blocks with a penalty, and those that took their first step.")
       .def_prop_ro("violation", &Run::violation,
                    "Sum and largest of the violations in the last outer iteration.")
-      .def("partial", &Run::partial, nb::arg("block"),
-           "Partial gradient and generalised second derivatives of a block, flat.")
       .def("last", &Run::last, "Copies of W (d, outputs) and b (outputs,).");
 }
 

@@ -49,29 +49,6 @@ void check_samples(const Design& design, const std::vector<int32_t>& y, const Ve
   }
 }
 
-// Loss, derivative and curvature of every sample at the outputs S (n, outputs).
-nb::tuple loss_rows(const BoundSmoothProblem& bound, const Matrix& S) {
-  const SmoothProblem& problem = bound.problem();
-  const int64_t n = problem.n(), K = problem.outputs();
-  check_shape("S", S, n, K);
-  Output value(n), slopes(n * K), curvatures(n * K);
-  {
-    nb::gil_scoped_release released;
-    for (int64_t i = 0; i < n; ++i) {
-      value.data()[i] = problem.loss.curvatures(i, S.data() + i * K, slopes.data() + i * K,
-                                                curvatures.data() + i * K);
-    }
-  }
-  return nb::make_tuple(value.vector(), slopes.matrix(n, K, false), curvatures.matrix(n, K, false));
-}
-
-double penalty_at(const BoundSmoothProblem& bound, const Matrix& W) {
-  check_shape("W", W, bound.d(), bound.outputs());
-  std::vector<int32_t> features(static_cast<std::size_t>(bound.d()));
-  std::iota(features.begin(), features.end(), 0);
-  return penalty_sum(bound.problem().penalty, features, W.data());
-}
-
 }  // namespace
 
 void PenaltyArrays::check(int64_t d) const {
@@ -193,9 +170,6 @@ void bind_problems(nb::module_& m) {
            nb::arg("cost"), nb::arg("margin_scale").none(), nb::arg("alpha"), nb::arg("intercept"),
            nb::arg("tilt").none(), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"),
            nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::keep_alive<1, 2>())
-      .def("loss_rows", &loss_rows, nb::arg("S"),
-           "Loss (n,), derivative and diagonal curvature (n, outputs) at the outputs S.")
-      .def("penalty", &penalty_at, nb::arg("W"), "The penalty at W (d, outputs).")
       .def_prop_ro("curvature_bound",
                    [](const BoundSmoothProblem& b) { return b.problem().loss.curvature_bound(); },
                    "The factor of sum_i p_i |x_i|^2 in the Lipschitz constants of the paper.")

@@ -202,8 +202,6 @@ class Design {
   // The columns where they are sparse (a companion may be built for that), nothing otherwise.
   virtual std::optional<SparseColumns> sparse_columns() const { return std::nullopt; }
 
-  // Bytes held besides the caller's arrays and the row index.
-  virtual int64_t companion_bytes() const { return 0; }
   // Bytes of the caller's values and indices.
   virtual int64_t data_bytes() const = 0;
 

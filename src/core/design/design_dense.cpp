@@ -28,7 +28,6 @@ class DenseDesign final : public Design {
                std::move(rows)),
         values_(values), stored_rows_(stored_rows) {}
 
-  int64_t companion_bytes() const override { return kept_.peek() ? n() * d() * 8 : 0; }
   int64_t data_bytes() const override {
     return stored_rows_ * d() * static_cast<int64_t>(sizeof(T));
   }

@@ -33,10 +33,6 @@ struct CompressedCopy {
   Compressed<T> view(int64_t minors) const {
     return {values.data(), {indices.data(), last_of(minors)}, indptr.data()};
   }
-  int64_t bytes() const {
-    return static_cast<int64_t>(values.size() * sizeof(T) + indices.size() * sizeof(int32_t) +
-                                indptr.size() * sizeof(int64_t));
-  }
 };
 
 // The other orientation of `in`, whose majors are taken in the order of `majors`. Entries come out
@@ -91,12 +87,6 @@ class SparseDesign final : public Design {
     for (int32_t& index : own_) index = Indices{&index, given_.indices.last}[0];
   }
 
-  int64_t companion_bytes() const override {
-    const auto* by_column = column_copy_.peek();
-    const auto* by_row = row_copy_.peek();
-    return (by_column ? by_column->bytes() : 0) + (by_row ? by_row->bytes() : 0) +
-           static_cast<int64_t>(own_.size() * sizeof(int32_t));
-  }
   int64_t data_bytes() const override {
     return given_.indptr[by_columns_ ? d() : stored_rows_] *
            static_cast<int64_t>(sizeof(T) + sizeof(int32_t));

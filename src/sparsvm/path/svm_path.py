@@ -98,29 +98,6 @@ def alpha_max(
     return largest_alpha(problem, tol).value
 
 
-def alpha_max_bound(
-    X: Any,
-    y: Any,
-    loss: str | Loss = "hinge",
-    penalty: str | Penalty = "l1",
-    *,
-    fit_intercept: bool = True,
-    class_weight: Any = None,
-    sample_weight: Any = None,
-    sample_margin: Any = None,
-) -> float:
-    """Return an upper bound on :func:`alpha_max` that costs one product with X.
-
-    It is the dual norm at one point of the set over which ``alpha_max`` minimises, hence exact for
-    smooth losses; for the hinge it was between 1 and 3.4 times ``alpha_max`` on the data of the
-    benchmarks. The parameters are those of ``alpha_max``.
-    """
-    _, problem = read_problem(
-        X, y, loss, penalty, fit_intercept, class_weight, sample_weight, sample_margin
-    )
-    return quick_bound(problem).value
-
-
 class NoPath(ValueError):
     """Zero weights are optimal for every alpha."""
 

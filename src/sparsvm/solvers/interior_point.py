@@ -185,7 +185,6 @@ class InteriorPoint(Solver):
             **_start_arguments(problem, trial.start),
             tol=trial.sharpness * control.tol,
             max_iter=int(min(limit, trial.most_steps)),
-            explicit_coordinates=True,
             across_features=trial.across_features,
             inside=trial.inside,
             residual=residual,

@@ -160,8 +160,8 @@ RULES: tuple[Rule, ...] = (
         "paths of 100 points took up to 1.7 times as long with them",
     ),
     Rule(
-        # cone_program proves nothing more, but where weights or columns differ by 14 orders of
-        # magnitude and more, and no solver gets to the tolerance, its point is the best.
+        # cone_program solved 5 of 60 problems, most with linear terms, that stay unsolved without
+        # it; where weights or columns differ by 14 orders of magnitude its point is the best.
         ("interior_point", "newton", "cone_program"),
         lambda problem, control: problem.n <= MANY_SAMPLES or _step(problem) <= CHEAP_STEP,
         "a dozen factorisations, of the size of the samples or the features: pima and wdbc take a "

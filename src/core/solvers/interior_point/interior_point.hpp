@@ -112,8 +112,6 @@ struct InteriorPointStart {
 struct InteriorPointOptions {
   double tol = 1e-6;
   int max_iter = 100;
-  // Large columns of uneven groups may be unknowns of their own, see class_coupling.hpp.
-  bool explicit_coordinates = true;
   bool across_features = true;  // may start from dual variables with X'Y~ near zero
   bool inside = true;           // starts with what the dual ball, or a squared penalty, allows
   // Dual residuals that may be left where a tilt starts outside the dual ball. They fall by a

@@ -86,8 +86,7 @@ void InteriorPoint::damp_free_coefficients() {
 
 void InteriorPoint::assemble() {
   const int explicit_before = system_.n_explicit();
-  if (options_.explicit_coordinates)
-    system_.choose_explicit(set_.blocks, set_.column_scale.data(), kExplicitMove / x_.mu, alike_);
+  system_.choose_explicit(set_.blocks, set_.column_scale.data(), kExplicitMove / x_.mu, alike_);
   const bool joint = p_.layout.joint;
   system_.assemble(set_.blocks, set_.X.data(), joint,
                    p_.quadratic || (joint && p_.layout.shape.shared_scaling()), x_.U.data(),
@@ -156,7 +155,7 @@ double InteriorPoint::find_regularisation() {
 // columns alike of at least so much. The larger D is, the fewer digits x' dY, which all but cancels,
 // has left for it.
 bool InteriorPoint::more_explicit(double least) {
-  while (options_.explicit_coordinates && !p_.quadratic && alike_ > least) {
+  while (!p_.quadratic && alike_ > least) {
     const int before = system_.n_explicit();
     alike_ *= kAlikeReduction;
     assemble();

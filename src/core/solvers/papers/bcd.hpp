@@ -105,20 +105,10 @@ class Bcd {
   bool settled() const { return settled_; }
   // The violations of the last outer iteration: their sum and the largest.
   std::pair<double, double> violation() const { return {sum_, largest_}; }
-  int64_t active_blocks() const { return std::ssize(active_); }
   // Line searches so far: all of them, and those that took their first step.
   std::pair<int64_t, int64_t> searches() const { return {searches_, first_steps_}; }
   const std::vector<double>& weights() const { return W_; }
   const std::vector<double>& intercept() const { return b_; }
-  const std::vector<double>& constants() const { return constants_; }
-
-  // G_j and h_j of a part at (W, b), for tests: members x outputs each.
-  std::pair<std::vector<double>, std::vector<double>> partial(int64_t part) {
-    problem_.scores(W_.data(), b_.data(), S_.data());
-    load(part);
-    gradient(true);
-    return {G_, h_};
-  }
 
  private:
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }

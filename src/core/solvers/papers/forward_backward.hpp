@@ -94,7 +94,6 @@ class FirstOrder {
   }
 
   bool settled() const { return settled_; }
-  double lipschitz() const { return L_; }
   const std::vector<double>& weights() const { return now_.W; }
   std::vector<double> intercept() const {
     std::vector<double> b(now_.b.size());
