@@ -353,6 +353,13 @@ def test_what_is_not_proven_is_not_called_optimal(penalty):
 # --------------------------------------------------------------------- solvers
 
 
+def test_verbose_ends_with_what_was_found_however_short_the_run(iris, capsys):
+    model = SparseSVC(alpha=0.01, verbose=True).fit(*iris)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"{model.result_.solver}: optimal after {model.n_iter_} iterations")
+    assert f"relative gap {model.dual_gap_:.2e}" in last
+
+
 def test_solver_objects_get_problem_and_control(iris):
     X, y = iris
     recorder = Recorder()

@@ -53,6 +53,14 @@ def test_points_and_parts_of_a_path(path_and_data):
         path[3]
 
 
+def test_a_path_is_shown_in_one_line(path_and_data):
+    path, _, _ = path_and_data
+    first, last = path.n_selected[[0, -1]]
+    counts, gap = f"{first} to {last} features", f"{path.gaps.max():.1e}"
+    assert repr(path) == f"SVMPath(3 alphas from 0.5 to 0.02, {counts}, largest gap {gap})"
+    assert repr(path[:0]) == "SVMPath(0 alphas)"
+
+
 def test_every_model_predicts_at_once(path_and_data):
     path, X, y = path_and_data
     assert path.predict(X).shape == (3, 150)

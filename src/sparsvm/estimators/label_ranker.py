@@ -33,6 +33,7 @@ from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers import Solver, blas_threads, solved_within, thread_count
 from sparsvm.solvers.ranking import RANKING, resolve_ranking
+from sparsvm.solvers.run.progress import print_end
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -246,6 +247,8 @@ class SparseLabelRanker(CallbackSupportMixin, SparseLinearClassifier):
                 )
                 solution = finalised(problem, solution, dtype, tol)
             self._store(problem, known, solution)
+        if self.verbose:
+            print_end(solution)
         advise(problem, solution, tol=tol)
         task.end()
         return self

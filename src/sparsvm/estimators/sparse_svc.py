@@ -40,6 +40,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.recession import Recession, recession
 from sparsvm.problem.solution import Solution, Start
 from sparsvm.solvers import Progress, Solver, as_solver, blas_threads, resolve, solved_within
+from sparsvm.solvers.run.progress import print_end
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -285,6 +286,8 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
                 callback = task.callback(partial(_attributes, data))
                 solution = self._solve(problem, data, start, direction, callback)
             predicted = self._store(problem, data, solution)
+        if self.verbose:
+            print_end(solution)
         tol = tolerance(self.tol, data.dtype)
         advise(problem, solution, tol=tol, direction=direction, names=data.feature_names)
         if self.selected_features_.size:

@@ -27,7 +27,7 @@ from sparsvm.solvers import Solver
 _SAME = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SVMPath(PathPoints):
     """Models for a decreasing sequence of alphas, as :func:`svm_path` returns them.
 

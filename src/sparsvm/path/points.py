@@ -15,7 +15,7 @@ from sparsvm.problem.solution import Solution, relative
 Self = TypeVar("Self", bound="PathPoints")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PathPoints:
     """Solutions for a decreasing sequence of alphas.
 
@@ -37,6 +37,16 @@ class PathPoints:
     def converged(self) -> bool:
         """Whether every point met the tolerance."""
         return all(status == "optimal" for status in self.statuses)
+
+    def __repr__(self) -> str:
+        """Return the ends of the path in one line; its arrays would fill pages."""
+        if len(self) == 0:
+            return f"{type(self).__name__}(0 alphas)"
+        return (
+            f"{type(self).__name__}({len(self)} alphas from {self.alphas[0]:.3g} to "
+            f"{self.alphas[-1]:.3g}, {self.n_selected[0]} to {self.n_selected[-1]} features, "
+            f"largest gap {self.gaps.max():.1e})"
+        )
 
     def __len__(self) -> int:
         return int(self.alphas.size)

@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from sparsvm.problem.solution import Control, relative
+import numpy as np
+
+from sparsvm.problem.solution import Control, Solution, relative
 from sparsvm.solvers.run.watch import Listener, Point, Progress, Watch
 
 Callback = Callable[..., bool]
@@ -70,3 +72,13 @@ def progress(name: str, control: Control, pause: float = PRINT_EVERY) -> Report 
     if not control.verbose and control.watch is None:
         return None
     return Report(name, control.verbose, control.watch, pause)
+
+
+def print_end(solution: Solution) -> None:
+    """Print what came of a run: the last report may be older than the pause between lines."""
+    print(
+        f"{solution.solver}: {solution.status} after {solution.n_iter} iterations, "
+        f"{solution.seconds:.2f} s  objective {solution.objective:.8g}  "
+        f"relative gap {solution.relative_gap:.2e}  non-zeros {np.count_nonzero(solution.coef)}",
+        flush=True,
+    )
