@@ -314,8 +314,7 @@ void bind_hinge(nb::module_& m) {
       "interior_point", &interior_point, nb::arg("problem"), nb::kw_only(), nb::arg("column_norms"),
       nb::arg("dual").none(), nb::arg("weights").none(), nb::arg("intercept").none(),
       nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("inside"),
-      nb::arg("residual"),
-      nb::arg("callback").none(),
+      nb::arg("residual"), nb::arg("callback").none(),
       "Solve the multiclass hinge with a convex penalty. A start is a dual point divided by alpha, "
       "weights and intercept, all three or none; see solvers/interior_point/interior_point.hpp "
       "for the options.");
