@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+from sparsvm import SparseSVC
 from sparsvm.losses import LOSSES
 from sparsvm.penalties import PENALTIES
 from sparsvm.solvers.auto import SOLVERS
@@ -151,6 +153,22 @@ def test_every_public_name_is_in_the_api(room):
     objects = {name: getattr(module, name) for name in module.__all__}
     documented = {name for name, each in objects.items() if callable(each)}
     assert documented - set(listed) == set()
+
+
+@pytest.mark.parametrize("room", ["", "partitioned", "dask"])
+def test_the_html_of_an_estimator_links_to_its_page(room):
+    """The page that the API's list of names makes for it, where the site is published."""
+    module = importlib.import_module(f"sparsvm.{room}".rstrip("."))
+    names = re.findall(r"^   (\w+)$", (ROOT / "docs/api.md").read_text("utf-8"), re.MULTILINE)
+    estimators = [each for each in map(module.__dict__.get, module.__all__) if hasattr(each, "fit")]
+    assert estimators
+    for kind in estimators:
+        first = [SparseSVC()] if "estimator" in inspect.signature(kind).parameters else []
+        html = kind(*first)._repr_html_()
+        assert kind.__name__ in names
+        assert (
+            f"https://sparsvm.github.io/sparsvm/api/{module.__name__}.{kind.__name__}.html" in html
+        )
 
 
 # What solvers are made of, which an example would not explain.
