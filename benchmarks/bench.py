@@ -101,7 +101,7 @@ def table(results):
 
 
 def machine():
-    """Return a sentence that names the processor, and one with the versions of the packages."""
+    """Return a sentence that names the processor, the commit and the versions of the packages."""
     try:
         names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     except OSError:
@@ -119,10 +119,12 @@ def machine():
         pass
     if LIGHTNING.is_file():
         found.append("lightning 0.6.2.post0")
+    told = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    commit = subprocess.run(told, capture_output=True, text=True).stdout.strip() or "unknown"
     load = f", load {os.getloadavg()[0]:.0f} when it ended"
     return (
-        f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores{load}, one thread, "
-        f"Python {platform.python_version()}; " + ", ".join(filter(None, found)) + "."
+        f"Commit {commit}; {names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+        f"{load}, one thread, Python {platform.python_version()}; {', '.join(filter(None, found))}."
     )
 
 

@@ -93,8 +93,8 @@ def line(growing, name, sizes, seconds, power):
 def draw(found, file):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(15, 5), layout="constrained", sharey=True)
-    for ax, growing in zip(axes, GROWING, strict=True):
+    figure, axes = plt.subplots(2, 2, figsize=(8.5, 9.5), layout="constrained", sharey=True)
+    for ax, growing in zip(axes.flat, GROWING, strict=True):
         for k, name in enumerate(PROBLEMS):
             sizes, seconds, power = found[growing, name]
             label = f"{name}: {power:.2f}"
@@ -105,7 +105,8 @@ def draw(found, file):
             ax.minorticks_off()
         # Below the axes a legend covers no line.
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False, title="exponent")
-    axes[0].set_ylabel("processor seconds of one fit")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("processor seconds of one fit")
     figure.savefig(file, dpi=110)
 
 
