@@ -43,6 +43,13 @@ nb::dict run_block_newton(const BoundSmoothProblem& bound, InPlace weights, bool
   Monitor monitor(callback);
   load_blas();
   Output b(outputs);
+  monitor.offer([&] {
+    Output W(problem.d() * outputs), intercept(outputs);
+    std::copy_n(weights.data(), problem.d() * outputs, W.data());
+    std::copy_n(b.data(), outputs, intercept.data());
+    return nb::make_tuple(nb::cast(W.matrix(problem.d(), outputs, false)).attr("T"),
+                          intercept.vector());
+  });
   BlockNewtonReport report;
   {
     nb::gil_scoped_release released;

@@ -27,7 +27,16 @@ namespace {
 
 // ---- interior point ----
 
-constexpr auto any = [](double) { return true; };
+// What a callback is given: coefficients, outputs x d, of those of the used features, and intercepts.
+nb::object point_of(int64_t d, int64_t outputs, const std::vector<int32_t>& used,
+                    const double* rows, const std::vector<double>& intercept) {
+  auto W = std::make_unique<Zeros>(static_cast<std::size_t>(d * outputs));
+  for (const int32_t j : used) {
+    std::copy_n(rows, outputs, W->data() + j * outputs);
+    rows += outputs;
+  }
+  return nb::make_tuple(nb::cast(owned(std::move(W), d, outputs)).attr("T"), to_numpy(intercept));
+}
 
 InteriorPointStart checked_start(const BoundHingeProblem& problem,
                                  const std::optional<Matrix>& dual,
@@ -64,6 +73,11 @@ nb::dict interior_point(const BoundHingeProblem& problem, Vector column_norms,
     }, [&monitor](int iteration, double objective, double gap, int64_t nonzeros) {
       monitor.record(iteration, objective, gap, nonzeros);
     }, &Monitor::stopping});
+    monitor.offer([&]() -> nb::object {
+      InteriorPointResult now;
+      if (!solver.best_point(now)) return nb::none();
+      return point_of(problem.d(), problem.outputs(), now.used, now.weights.data(), now.intercept);
+    });
     result = solver.solve();
   }
   const auto matrix = [](std::vector<double>& values, int64_t n, int64_t m) {
@@ -193,6 +207,10 @@ class SdcaRun {
     }
     load_blas();
     method_ = std::make_unique<Sdca>(p, SdcaOptions{relaxation, sweeps});
+    monitor_.offer([this] {
+      return point_of(d(), outputs(), method_->used(), method_->used_weights().data(),
+                      method_->intercept());
+    });
   }
 
   void start(std::optional<Matrix> weights, const Vector& intercept, std::optional<Matrix> dual) {

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -34,11 +36,15 @@ class Stopped : public std::runtime_error {
 // record() and poll() are called by the thread that entered the native code, with or without it.
 class Monitor {
  public:
-  // callback: None or callable(iteration, seconds, objective, gap, nonzeros).
+  // callback: None or callable(iteration, seconds, objective, gap, nonzeros), with one argument more
+  // where a point is offered: what returns it, which is None once the callback has answered.
   explicit Monitor(nb::object callback)
       : callback_(std::move(callback)), start_(Clock::now()), polled_(start_) {}
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
+
+  // What returns the best coefficients (outputs x d) and intercepts, or None; called with the GIL.
+  void offer(std::function<nb::object()> point) { point_ = std::move(point); }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
@@ -53,7 +59,9 @@ class Monitor {
     nonzero_counts.push_back(nonzeros);
     if (callback_.is_none()) return;
     nb::gil_scoped_acquire gil;
-    const nb::object answer = callback_(iteration, elapsed, objective, gap, nonzeros);
+    const nb::object answer =
+        point_ ? callback_(iteration, elapsed, objective, gap, nonzeros, PointOfNow(point_).asked())
+               : callback_(iteration, elapsed, objective, gap, nonzeros);
     const int truth = PyObject_IsTrue(answer.ptr());
     if (truth < 0) throw nb::python_error();
     if (truth > 0) Stop::of_this_thread().at = now;
@@ -127,11 +135,28 @@ class Monitor {
       return stop;
     }
   };
+  // Python may keep the function for longer than the solver has the point.
+  class PointOfNow {
+   public:
+    explicit PointOfNow(const std::function<nb::object()>& point)
+        : point_(std::make_shared<const std::function<nb::object()>*>(&point)) {}
+    PointOfNow(const PointOfNow&) = delete;
+    PointOfNow& operator=(const PointOfNow&) = delete;
+    ~PointOfNow() { *point_ = nullptr; }
+    nb::object asked() const {
+      return nb::cpp_function([at = point_] { return *at ? (**at)() : nb::none(); });
+    }
+
+   private:
+    std::shared_ptr<const std::function<nb::object()>*> point_;
+  };
+
   // What a loop that ends by itself has to do so.
   static constexpr std::chrono::milliseconds kGrace{100};
   static constexpr std::chrono::milliseconds kPollInterval{50};
 
   nb::object callback_;
+  std::function<nb::object()> point_;
   Clock::time_point start_, polled_;
   double spent_ = 0.0;
 };

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import queue
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,8 @@ from sparsvm._typing import Floats
 
 # Constraints: a matrix, a vector, and the kind of cone that the vector less the product is in.
 Block = tuple[Any, Floats, str]
+# Told the number of every iteration and its primal and dual objectives; true ends the work.
+Look = Callable[[int, float, float], bool]
 
 # Settings. Clarabel's own bound on the ratio that tells an infeasible program, at the most; and the
 # seconds between two looks for signals.
@@ -36,6 +40,7 @@ def solve_cone_program(
     quadratic: Any = None,
     tol: float = 1e-10,
     max_iter: int | None = None,
+    look: Look | None = None,
 ) -> ConeSolution:
     r"""Minimise :math:`\tfrac12 x^\top P x + q^\top x` subject to :math:`b - A x \in` cones.
 
@@ -52,6 +57,8 @@ def solve_cone_program(
         to say, so that a solution of lesser accuracy is returned all the same.
     max_iter : int, optional
         Limit of iterations; by default Clarabel's own, 200.
+    look : callable, optional
+        Called at every iteration, by the thread that called.
     """
     # Loading it takes longer than most problems, and few fits need it.
     import clarabel
@@ -75,7 +82,7 @@ def solve_cone_program(
     bound = np.concatenate([b for _, b, _ in blocks])
     cones = [kinds[kind](b.size) for _, b, kind in blocks if b.size]
     found = _interruptible(
-        clarabel.DefaultSolver(sp.csc_matrix(P), linear, matrix, bound, cones, settings)
+        clarabel.DefaultSolver(sp.csc_matrix(P), linear, matrix, bound, cones, settings), look
     )
     cuts = np.cumsum([b.size for _, b, _ in blocks])[:-1]
     return ConeSolution(
@@ -86,30 +93,48 @@ def solve_cone_program(
     )
 
 
-def _interruptible(solver: Any) -> Any:
+def _interruptible(solver: Any, look: Look | None) -> Any:
     """Run a solver in a thread of its own, so that Ctrl-C is answered while it works.
 
     Clarabel does not look for signals, and an exception raised in its callback is lost; what the
-    callback returns ends the work at the next iteration.
+    callback returns ends the work at the next iteration. It waits there for the answer of ``look``.
     """
     outcome: list[Any] = []
     errors: list[BaseException] = []
     stopped = False
+    reached: queue.SimpleQueue[tuple[int, float, float] | None] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
 
     def work() -> None:
         try:
             outcome.append(solver.solve())
         except BaseException as error:
             errors.append(error)
+        finally:
+            reached.put(None)
 
-    solver.set_termination_callback(lambda _: stopped)
+    def told(info: Any) -> bool:
+        if look is None or stopped:
+            return stopped
+        reached.put((info.iterations, info.cost_primal, info.cost_dual))
+        return answers.get()
+
+    solver.set_termination_callback(told)
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
-        while thread.is_alive():
-            thread.join(LOOK)
+        while True:
+            try:
+                at = reached.get(timeout=LOOK)
+            except queue.Empty:
+                continue
+            if at is None or look is None:
+                break
+            stopped = look(*at)
+            answers.put(stopped)
     except BaseException:
         stopped = True
+        answers.put(True)
         raise
     if errors:
         raise errors[0]

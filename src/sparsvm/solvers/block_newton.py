@@ -170,7 +170,7 @@ class BlockNewton(Solver):
         )
         report = progress(self.name, control)
         if report is not None:
-            report(*record)
+            report(*record, lambda: (solution.coef, solution.intercept))
         return replace(solution, history=History.of([record]))
 
     def _certify(

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Floats, Ints
-from sparsvm.numerics.cone_program import Block, solve_cone_program
+from sparsvm.numerics.cone_program import Block, Look, solve_cone_program
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt
 
@@ -90,7 +90,13 @@ class ConeModel:
             groups += terms.n_groups * np.repeat(np.arange(self.outputs), self.d)
         return groups
 
-    def solve(self, costs: Floats, more: list[Block], max_iter: int | None = None) -> Attempt:
+    def solve(
+        self,
+        costs: Floats,
+        more: list[Block],
+        max_iter: int | None = None,
+        look: Look | None = None,
+    ) -> Attempt:
         """Minimise ``costs`` and the curvature of the penalty, with ``more`` constraints.
 
         The dual is that of the margins, zero at the true classes; there is no bound.
@@ -103,6 +109,7 @@ class ConeModel:
             quadratic=sp.diags_array(self._curvature()),
             tol=ACCURACY,
             max_iter=max_iter,
+            look=look,
         )
         coef = found.x[self.at.w].reshape(self.outputs, self.d) / self.column
         intercept = np.zeros(self.outputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.cone_model import MOST_ENTRIES, ConeModel, cone_entries
 from sparsvm.solvers.run.incumbent import on_simplices
 from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
+from sparsvm.solvers.run.progress import Report, progress
 from sparsvm.solvers.run.threads import blas_threads
 
 # The cone solver's zeros, relative to the largest weight: the coarsest rounding that keeps the
@@ -33,7 +35,8 @@ class ConeProgram(Solver):
     with every column centred and scaled to size 1, and all :math:`n (K - 1)` constraints at once.
     It takes tens to hundreds of times as long as ``interior_point`` but does not eliminate what
     that solver eliminates, so that ``"auto"`` asks it where weights or columns differ by so many
-    orders of magnitude that the others do not get on. It chooses its own start.
+    orders of magnitude that the others do not get on. It chooses its own start. On its way a
+    callback is told Clarabel's objectives, and coefficients at the end.
 
     Parameters
     ----------
@@ -70,6 +73,7 @@ class ConeProgram(Solver):
         check_at_least_one(self, "max_iter")
         began = time.perf_counter()
         limit = iteration_limit(self.max_iter, control, MOST)
+        report = progress(self.name, control)
         margins = problem.margins()
         margins -= margins[np.arange(problem.n), problem.y][:, None]
         with blas_threads(control.n_jobs or 1):
@@ -78,7 +82,8 @@ class ConeProgram(Solver):
             costs[model.at.xi] = problem.mass / problem.alpha
             if problem.tilt is not None:
                 costs[model.at.w] -= (problem.tilt / model.column).ravel()
-            found = model.solve(costs, [model.no_negative_slacks()], limit)
+            look = None if report is None else partial(_told, report, problem, began)
+            found = model.solve(costs, [model.no_negative_slacks()], limit, look)
             dual = on_simplices(problem, problem.alpha * found.dual)
             for rounding in ROUNDINGS:
                 solution = certified(
@@ -102,7 +107,17 @@ class ConeProgram(Solver):
             solution.gap,
             int(np.count_nonzero(solution.coef)),
         )
+        if report is not None:
+            report(*record, lambda: (solution.coef, solution.intercept))
         return replace(solution, history=History.of([record]))
+
+
+def _told(
+    report: Report, problem: Problem, began: float, iteration: int, primal: float, dual: float
+) -> bool:
+    size = problem.n_outputs * problem.d
+    gap = problem.alpha * max(primal - dual, 0.0)
+    return report(iteration, time.perf_counter() - began, problem.alpha * primal, gap, size)
 
 
 def _rounded(problem: Problem, coef: Floats, share: float) -> Floats:

@@ -233,8 +233,8 @@ def _scaled(report: Any, alpha: float) -> Any:
     if report is None:
         return None
 
-    def scaled(i: int, seconds: float, objective: float, gap: float, nonzeros: int) -> bool:
-        return bool(report(i, seconds, alpha * objective, alpha * gap, nonzeros))
+    def scaled(i: int, seconds: float, objective: float, gap: float, *rest: Any) -> bool:
+        return bool(report(i, seconds, alpha * objective, alpha * gap, *rest))
 
     return scaled
 

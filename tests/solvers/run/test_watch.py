@@ -20,6 +20,7 @@ from sparsvm.solvers import (
     FOBOS,
     SDCA,
     BlockNewton,
+    ConeProgram,
     CuttingPlane,
     InteriorPoint,
     Newton,
@@ -28,7 +29,7 @@ from sparsvm.solvers import (
 )
 
 HINGE = [(SDCA(), "l1"), (Newton(), "l1"), (InteriorPoint(), "l1/l2"), (FBPD(), "l1")]
-HINGE += [(CuttingPlane(), "l2"), (FOBOS(max_iter=20), "l1")]
+HINGE += [(CuttingPlane(), "l2"), (FOBOS(max_iter=20), "l1"), (SDCA(), "l2"), (ConeProgram(), "l1")]
 SMOOTH = [(BlockNewton(), "l1"), (FISTA(), "l1"), (SpaRSA(), "l1"), (BCD(), "l1/l2")]
 SMOOTH += [(InteriorPoint(), "l1")]
 CASES = [("hinge", *case) for case in HINGE] + [("squared_hinge", *case) for case in SMOOTH]
@@ -52,19 +53,39 @@ def model(loss, solver, penalty, **options):
     return SparseSVC(loss, penalty, alpha=alpha, solver=solver, random_state=0, **options)
 
 
+def objective(loss, penalty, X, y, coef, intercept):
+    scores = X @ coef.T + intercept
+    margins = np.maximum(0.0, 1.0 + scores - scores[np.arange(y.size), y][:, None])
+    margins[np.arange(y.size), y] = 0.0
+    mean = (margins.max(axis=1) if loss == "hinge" else (margins**2).sum(axis=1)).mean()
+    sizes = {"l1": np.abs(coef).sum(), "l2": 0.5 * np.sum(coef**2)}
+    sizes["l1/l2"] = np.linalg.norm(coef, axis=0).sum()
+    return mean + (0.3 if penalty == "l2" else 0.01) * sizes[penalty]
+
+
 @pytest.mark.filterwarnings("ignore:fobos stopped")
 @pytest.mark.parametrize(("loss", "solver", "penalty"), CASES, ids=named)
 def test_a_callback_sees_every_solver_and_changes_nothing(data, loss, solver, penalty):
-    seen = []
-    observed = model(loss, Observed(solver, seen.append), penalty).fit(*data)
+    seen, points = [], []
+
+    def look(progress):
+        seen.append(progress)
+        points.append(progress.coefficients())
+
+    observed = model(loss, Observed(solver, look), penalty).fit(*data)
     plain = model(loss, solver, penalty).fit(*data)
     assert seen
     assert all(progress.seconds >= 0.0 and progress.objective > 0.0 for progress in seen)
-    known = [progress.coefficients() for progress in seen]
-    for point in known:
-        assert point is None or point[0].shape == observed.coef_.shape
-    if named(solver) not in ("InteriorPoint", "BlockNewton", "SDCA", "auto"):
-        assert known[-1] is not None
+    assert all(point is None or point[0].shape == observed.coef_.shape for point in points)
+    # What it was shown at last has the objective that it was told, and so has the model.
+    if loss != "ramp":
+        value = objective(loss, penalty, *data, *points[-1])
+        assert value == pytest.approx(seen[-1].objective, rel=1e-2)
+        assert value == pytest.approx(observed.objective_, rel=1e-2)
+    # To ask later is allowed, whatever the answer.
+    for progress in seen:
+        later = progress.coefficients()
+        assert later is None or later[0].shape == observed.coef_.shape
     assert observed.objective_ == pytest.approx(plain.objective_, rel=2e-3)
     # fobos is stochastic and ends with its passes.
     assert observed.result_.converged or named(solver) == "FOBOS"

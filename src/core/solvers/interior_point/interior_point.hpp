@@ -146,6 +146,13 @@ class InteriorPoint {
 
   InteriorPointResult solve();
 
+  // The best point so far: used, weights and intercept; false where there is none yet.
+  bool best_point(InteriorPointResult& out) const {
+    if (!(incumbent_.best().primal < std::numeric_limits<double>::infinity())) return false;
+    export_point(incumbent_.best(), out);
+    return true;
+  }
+
  private:
   // A direction of the iterate; that of the weights is the working set's.
   struct Direction {

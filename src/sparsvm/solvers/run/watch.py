@@ -51,8 +51,8 @@ class Progress:
     def coefficients(self) -> Point | None:
         """Return the best coefficients so far, (n_outputs, d), and intercepts.
 
-        None where the solver has them only at its end (``interior_point``, ``block_newton``,
-        ``sdca``).
+        Ask during the call: afterwards they may be newer ones, or None. None also before there is a
+        first point.
         """
         return None if self._point is None else self._point()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -91,7 +92,7 @@ def solve_smooth(
                 record = (done, time.perf_counter() - began, local.objective, local.gap)
                 records.append((*record, int(np.count_nonzero(local.coef))))
                 if report is not None:
-                    stop = report(*records[-1])
+                    stop = report(*records[-1], partial(_lifted, restriction, local))
                 if stop or local.within(0.5 * control.tol):
                     break
             done += 1
@@ -151,6 +152,11 @@ def _certified(
             break
     assert solution is not None
     return solution
+
+
+def _lifted(restriction: Restriction | None, found: Solution) -> tuple[Floats, Floats]:
+    coef = found.coef if restriction is None else restriction.lift(found.coef)
+    return coef, found.intercept
 
 
 def _on_all(
