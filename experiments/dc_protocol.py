@@ -15,12 +15,12 @@ from harness import subplots
 # isort: split
 
 import numpy as np
-from matplotlib import colormaps
 from sklearn.model_selection import StratifiedKFold
 
 from sparsvm.data.design import make_design
 from sparsvm.losses import Hinge, Loss, Ramp
 from sparsvm.penalties import L0, L1, L2, CappedL1, Penalty
+from sparsvm.plots.style import COLOURS
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers import DCA, InteriorPoint
@@ -62,6 +62,8 @@ CLASSIFIERS = (
     Classifier("RLSVM0", Ramp(), L0()),
     Classifier("RLSVMC1", Ramp(), CappedL1()),
 )
+
+COLOURS_OF = dict(zip(("l2", "l1", "l0", "capped_l1"), COLOURS, strict=False))
 
 
 def problem_of(X, y, classifier, lam):
@@ -169,27 +171,28 @@ def mean_std(values):
 def bars(rows, key, groups, classifiers, xlabel, ylabel):
     """Grouped bars: mean over repetitions with one standard deviation.
 
-    ``groups`` are functions of a row by their labels on the axis. A classifier has one colour in
-    all figures: light with the hinge, dark with the ramp loss and the same penalty.
+    ``groups`` are functions of a row by their labels on the axis. A penalty has one colour in all
+    figures: pale with the hinge, full with the ramp loss, hatched where more than lambda is chosen.
     """
     figure, axes = subplots(1, 1, (9, 3.6))
-    order = [form.name for form in CLASSIFIERS]
+    losses = {form.name: form.loss.name for form in CLASSIFIERS}
     ax = axes[0, 0]
-    colours = colormaps["Paired"].colors
     width = 0.85 / len(classifiers)
     for at, name in enumerate(classifiers):
         cells = [
             [row[key] for row in rows if row["classifier"] == name and belongs(row)]
             for belongs in groups.values()
         ]
-        place_of = order.index(name) if name in order else len(order)
         place = np.arange(len(groups)) + (at - (len(classifiers) - 1) / 2) * width
         ax.bar(
             place,
             [np.mean(cell) if cell else 0.0 for cell in cells],
             width,
             yerr=[np.std(cell) if cell else 0.0 for cell in cells],
-            color=colours[(place_of % 4) * 2 + (place_of >= 4) if place_of < 8 else at],
+            color=(_colour_of(name), 1.0 if losses.get(name) == "ramp" else 0.4),
+            hatch="" if name in losses else "////",
+            edgecolor=_colour_of(name),
+            linewidth=0.6,
             error_kw={"lw": 0.7},
             label=name,
         )
@@ -197,8 +200,14 @@ def bars(rows, key, groups, classifiers, xlabel, ylabel):
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set_ylim(bottom=0.0)
     handles, names = ax.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=5, frameon=False, fontsize=8)
+    figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
     return figure
+
+
+def _colour_of(name):
+    """Colour of the penalty of a classifier, whatever is chosen beside lambda."""
+    forms = {form.name: form.penalty.name for form in CLASSIFIERS}
+    return COLOURS_OF[forms[name.split(",")[0]]]
 
 
 def means(rows, key, groups, classifiers):

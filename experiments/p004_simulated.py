@@ -276,7 +276,7 @@ def _figure(number, title, key, pairs, names, xlabel, claims=(), note=""):
         cells=partial(cells, PAIRS[pairs]),
         measure=measure,
         tell=tell,
-        draw=lambda rows: bars(rows, key, groups(rows), names, xlabel, key),
+        draw=lambda rows: bars(rows, key, groups(rows), names, xlabel, title.split(" by ")[0]),
         claims=claims,
         alternative=f"Bars: {title} of the classifiers",
         data="004_simulated",

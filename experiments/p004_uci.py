@@ -372,6 +372,7 @@ def _objective_draw(rows):
     ):
         axes[0, 0].plot(line, color=colour, linestyle=dash, marker="o", markersize=3, label=name)
     axes[0, 0].set(xlabel="iteration", ylabel="objective / first objective")
+    axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
     axes[0, 0].legend(frameon=False)
     return figure
 
