@@ -93,8 +93,10 @@ def test_the_picture_is_small_enough_for_a_readme():
 def test_the_package_index_gets_links_to_files_that_exist():
     script = runpy.run_path(str(ROOT / "packaging/absolute_links.py"))
     links = re.findall(r"\]\(([^)]+)\)", script["absolute"](TEXT))
-    begins = re.compile(re.escape(script["REPOSITORY"]) + "/(raw|blob)/main/([^#]+)")
-    ours = [found[2] for found in map(begins.match, links) if found]
-    assert len(ours) > 10
-    assert all((ROOT / path).exists() for path in ours)
+    file = re.compile(re.escape(script["REPOSITORY"]) + "/(?:raw|blob)/main/([^#]+)")
+    page = re.compile(re.escape(script["SITE"]) + "/([^#]+)[.]html")
+    files = [found[1] for found in map(file.match, links) if found]
+    pages = [f"docs/{found[1]}.md" for found in map(page.match, links) if found]
+    assert len(files) >= 5 and len(pages) >= 10
+    assert all((ROOT / path).exists() for path in (*files, *pages))
     assert all("://" in link for link in links)
