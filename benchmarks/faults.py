@@ -1,7 +1,8 @@
 """What happens to a fit on a Dask cluster when something breaks.
 
     python benchmarks/faults.py              # ten kills, memory limit, late worker, interrupt
-    python benchmarks/faults.py --kills 3
+    python benchmarks/faults.py --method clusters --kills 3   # or smooth, gathered
+    python benchmarks/faults.py --what path   # or cv
 
 Every line says how a fit on a LocalCluster of two workers ended: with the certified objective of an
 undisturbed fit ("same"), or with an error, after how many seconds, and how many tasks were left on
@@ -26,13 +27,23 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from partitioned import generated
-from sparsvm.dask import SparseSVC
+from sparsvm.dask import SparseSVC, SparseSVCCV, svm_path
+from sparsvm.partitioned import hinge, prepare
 
 TOL = 1e-4
 
 
-def model(client):
-    return SparseSVC(penalty="l1/l2", alpha=2e-3, tol=TOL, client=client)
+def fitted(what, loss, parts, client):
+    """Return the objectives and the largest gap of a fit, a path or a cross-validation."""
+    options = {"loss": loss, "penalty": "l1/l2", "tol": TOL, "client": client}
+    if what == "fit":
+        model = SparseSVC(alpha=2e-3, **options).fit(parts)
+        return np.array([model.objective_]), model.dual_gap_
+    if what == "path":
+        path = svm_path(parts, n_alphas=5, eps=0.01, **options)
+    else:
+        path = SparseSVCCV(n_alphas=4, eps=0.02, cv=2, **options).fit(parts).path_
+    return path.objectives, path.gaps.max()
 
 
 def left(client, seconds=10.0):
@@ -45,8 +56,8 @@ def left(client, seconds=10.0):
         time.sleep(0.1)
 
 
-def disturbed(name, parts, disturb, expected=None, workers=2, memory="1GB"):
-    """Fit while ``disturb(cluster, client)`` happens; return the objective and the seconds."""
+def disturbed(name, task, disturb, expected=None, workers=2, memory="1GB"):
+    """Fit while ``disturb(cluster, client)`` happens; return the objectives and the seconds."""
     with (
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=memory
@@ -56,19 +67,19 @@ def disturbed(name, parts, disturb, expected=None, workers=2, memory="1GB"):
         client.run(lambda: __import__("sparsvm.dask"))
         began = time.perf_counter()
         disturb(cluster, client)
-        objective = None
+        objectives = None
         try:
-            fitted = model(client).fit(parts)
-            objective = fitted.objective_
-            end = f"gap {fitted.dual_gap_:.1e}"
+            objectives, gap = fitted(*task, client)
+            end = f"gap {gap:.1e}"
             if expected is not None:
-                same = abs(objective - expected) <= TOL * expected and fitted.dual_gap_ <= TOL
+                same = gap <= TOL and objectives.shape == expected.shape
+                same = same and np.all(np.abs(objectives - expected) <= TOL * expected)
                 end = ("same, " if same else "DIFFERENT, ") + end
         except (Exception, KeyboardInterrupt) as error:
             end = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         seconds = time.perf_counter() - began
         print(f"| {name} | {end[:70]} | {seconds:.1f} | {left(client)} |", flush=True)
-    return objective, seconds
+    return objectives, seconds
 
 
 def killing(after):
@@ -116,18 +127,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--rows", type=int, default=40_000)
+    methods = ["multipliers", "clusters", "smooth", "gathered"]
+    parser.add_argument("--method", choices=methods, default="multipliers")
+    parser.add_argument("--what", choices=["fit", "path", "cv"], default="fit")
     args = parser.parse_args()
+    prepare.GATHERED_BYTES = 1 << 30 if args.method == "gathered" else 0
+    prepare.TALL = np.inf
+    hinge.TALL = np.inf if args.method == "clusters" else 1e-9
     X, y = generated(args.rows, 40)
     size = args.rows // 20
     parts = [(X[at : at + size], y[at : at + size]) for at in range(0, args.rows, size)]
+    task = args.what, "logistic" if args.method == "smooth" else "hinge", parts
     print("| disturbance | end | seconds | tasks left |\n|---|---|---|---|")
-    expected, seconds = disturbed("none", parts, lambda *_: None)
+    expected, seconds = disturbed("none", task, lambda *_: None)
     for after in np.random.default_rng(0).uniform(0.0, 0.5 * seconds, args.kills):
-        disturbed(f"SIGKILL after {after:.1f} s", parts, killing(after), expected)
+        disturbed(f"SIGKILL after {after:.1f} s", task, killing(after), expected)
     half = 0.3 * seconds
-    disturbed("a worker's memory is full", parts, filling(half), expected, memory="600MB")
-    disturbed("a second worker joins", parts, joining(half), expected, workers=1)
-    disturbed("the client is interrupted", parts, interrupting(half), expected)
+    disturbed("a worker's memory is full", task, filling(half), expected, memory="600MB")
+    disturbed("a second worker joins", task, joining(half), expected, workers=1)
+    disturbed("the client is interrupted", task, interrupting(half), expected)
 
 
 if __name__ == "__main__":

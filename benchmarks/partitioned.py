@@ -3,6 +3,7 @@
     python benchmarks/partitioned.py                    # threads, generated data and MNIST
     python benchmarks/partitioned.py --workers 1 2 4    # a local Dask cluster of so many processes
     python benchmarks/partitioned.py --data mnist --workers 1 2 4   # or news20
+    python benchmarks/partitioned.py --data news20 --gathered 0   # whose rows stay where they are
     python benchmarks/partitioned.py --rows 20000000 --columns 250 --file X.npy   # out of core
     python benchmarks/partitioned.py --rows 5000000 --columns 250 --file X.npy --workers 1 2 4
 
@@ -25,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from sparsvm import SparseSVC as OnOneMachine
-from sparsvm.partitioned import SparseSVC, from_npy, split_rows
+from sparsvm.partitioned import SparseSVC, from_npy, prepare, split_rows
 
 # Of every worker.
 MEMORY_LIMIT = "1.5GB"
@@ -204,9 +205,12 @@ def main():
     parser.add_argument("--alpha", type=float, default=3e-3)
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--file", type=Path, help="write the rows here, and fit out of core")
+    parser.add_argument("--gathered", type=int, help="bytes of rows that the driver may gather")
     parser.add_argument("--no-threads", action="store_true", help="only on the clusters")
     parser.add_argument("--verbose", action="store_true", help="say what every pass finds")
     args = parser.parse_args()
+    if args.gathered is not None:
+        prepare.GATHERED_BYTES = args.gathered
     options = {"loss": args.loss, "penalty": "l1/l2", "alpha": args.alpha, "tol": args.tol}
     print(
         "| fit | objective | gap | passes | on the driver | seconds | processor | peak MB | "

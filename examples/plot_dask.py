@@ -22,8 +22,8 @@ client = Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_ad
 truth = np.zeros((4, 50))
 truth[:, :5] = np.random.default_rng(0).normal(size=(4, 5))
 rng = da.random.default_rng(0)
-X = rng.normal(size=(40_000, 50), chunks=(5_000, 50))
-noise = rng.gumbel(size=(40_000, 4), chunks=(5_000, 4))
+X = rng.normal(size=(60_000, 50), chunks=(7_500, 50))
+noise = rng.gumbel(size=(60_000, 4), chunks=(7_500, 4))
 y = (X @ truth.T + 0.5 * noise).argmax(axis=1)
 
 model = SparseSVC(penalty="l1/l2", alpha=0.01).fit(X, y)

@@ -110,6 +110,24 @@ def test_many_rows_and_few_coefficients_are_solved_without_clusters(monkeypatch)
     assert model.coef_[0, 0] != 0.0
 
 
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2"])
+def test_sparse_rows_whose_means_the_driver_cannot_hold_need_no_clusters(monkeypatch, penalty):
+    """With more coefficients than a Newton system takes, too: by a quasi-Newton model."""
+    monkeypatch.setattr("sparsvm.partitioned.prepare.SAMPLE_ROWS", 100)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.STORE_BYTES", 1 << 14)
+    monkeypatch.setattr("sparsvm.partitioned.model.MOST_VARIABLES", 30)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.divide", None)  # forms clusters
+    X, y = _data(d=60, K=3)
+    X = sp.csr_array(np.where(np.abs(X) > 1.2, X, 0.0))
+    whole = OnOneMachine(penalty=penalty, alpha=0.005, tol=1e-6).fit(X, y)
+    model = SparseSVC(penalty=penalty, alpha=0.005).fit(split_rows(X, y, rows=225))
+    assert np.count_nonzero(model.coef_.any(axis=0)) * 3 > 30
+    assert model.dual_gap_ <= 1e-3
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-3)
+    for each in model.result_.rounds:
+        assert each.bound <= whole.objective_ * (1 + 1e-9)
+
+
 def test_the_lagrangian_is_below_the_hinge_with_derivatives_of_both_orders():
     rng = np.random.default_rng(0)
     n, K = 60, 4

@@ -21,7 +21,7 @@ from sparsvm.partitioned import (
 )
 from sparsvm.partitioned.aggregation import Task, divide
 from sparsvm.partitioned.survey import Population, survey
-from sparsvm.penalties import L1, GroupL2, Penalty
+from sparsvm.penalties import L1, GroupL2, GroupLinf, Penalty, SparseGroup
 
 
 def _data(n=600, d=12, K=4, seed=0):
@@ -328,9 +328,19 @@ def test_a_full_driver_clusters_anew_and_still_reaches_the_optimum(monkeypatch):
     assert max(sizes) < 2000
     assert model.dual_gap_ <= 2e-3
     assert model.objective_ == pytest.approx(whole.objective_, rel=2.1e-3)
-    monkeypatch.setattr("sparsvm.partitioned.hinge.STORE_BYTES", 60 * 12 * 8)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.STORE_BYTES", 200 * 12 * 8)
+    # Where that is of no use either, the augmented Lagrangian goes on from there.
+    model = SparseSVC(alpha=0.01, tol=1e-4).fit(split_rows(X, y, rows=500))
+    assert model.dual_gap_ <= 1e-4
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-4)
+    sizes = [each.size for each in model.result_.rounds]
+    assert sizes[0] > X.shape[1] >= sizes[-1], sizes  # clusters, and then features
+    bounds = [each.bound for each in model.result_.rounds]
+    assert bounds == sorted(bounds)
+    # Features without penalty are not for it.
     with pytest.warns(ConvergenceWarning, match="than the driver may hold"):
-        SparseSVC(alpha=0.01, tol=1e-4).fit(split_rows(X, y, rows=500))
+        free = L1(weights=[0.0] + [1.0] * (X.shape[1] - 1))
+        SparseSVC(penalty=free, alpha=0.01, tol=1e-4).fit(split_rows(X, y, rows=500))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -349,7 +359,7 @@ def test_sixty_four_partitions_of_sorted_float32_rows_give_the_same_answer_and_b
     assert np.array_equal(model.coef_, again.coef_)
 
 
-def test_lists_of_rows_are_taken_and_penalties_of_the_user_go_with_the_hinge():
+def test_lists_of_rows_are_taken_and_penalties_of_the_user_go_with_the_hinge(monkeypatch):
     class Own(Penalty):
         def value(self, W):
             return float(np.abs(W).sum())
@@ -367,3 +377,43 @@ def test_lists_of_rows_are_taken_and_penalties_of_the_user_go_with_the_hinge():
         assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-3)
     with pytest.raises(ValueError, match="goes with the hinge"):
         SparseSVC("squared_hinge", Own()).fit(X, y)
+    # What may be gathered is solved in memory, by whatever one machine takes.
+    monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", 1 << 20)
+    model = SparseSVC("squared_hinge", Own(), alpha=0.1).fit(X, y)
+    whole = OnOneMachine("squared_hinge", alpha=0.1, tol=1e-6).fit(X, y)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-3)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("penalty", [GroupL2, GroupLinf, SparseGroup])
+def test_groups_of_features_are_used_together(loss, penalty):
+    X, y = _data(n=2000)
+    groups = np.arange(X.shape[1]) // 3
+    options = {"penalty": penalty(groups=groups), "alpha": 0.05}
+    whole = OnOneMachine(loss, **options, tol=1e-6).fit(X, y)
+    model = SparseSVC(loss, **options, tol=1e-4).fit(split_rows(X, y, rows=500))
+    assert model.dual_gap_ <= 1e-4
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-4)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_rows_that_the_driver_may_hold_are_gathered_and_others_are_not(monkeypatch, kind):
+    X, y = _data(n=300, d=30)
+    weight = np.random.default_rng(0).integers(0, 3, 300).astype(float)
+    kept = np.where(np.abs(X) > 1.0, X, 0.0).astype(np.float32)
+    rows = sp.csr_array(kept) if kind == "sparse" else kept
+    size = rows.data.nbytes + rows.indices.nbytes + 300 * 8 if kind == "sparse" else rows.nbytes
+    options = {"alpha": 0.02, "class_weight": "balanced", "tol": 1e-4}
+    whole = OnOneMachine(**options).fit(rows, y, weight)
+    monkeypatch.setattr("sparsvm.partitioned.prepare.SAMPLE_ROWS", 100)
+    for budget, rounds in ((size - 1, range(2, 300)), (size, range(1, 2))):
+        monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", budget)
+        model = SparseSVC(**options).fit(split_rows(rows, y, weight, rows=70))
+        assert model.n_iter_ in rounds
+        assert model.dual_gap_ <= 1e-4
+        assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
+        assert model.coef_.dtype == np.float32
+    # Passes are as cheap where rows are many for each coefficient.
+    monkeypatch.setattr("sparsvm.partitioned.prepare.TALL", 1.0)
+    model = SparseSVC(**options).fit(split_rows(rows, y, weight, rows=70))
+    assert model.n_iter_ > 1

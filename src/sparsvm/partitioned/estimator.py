@@ -36,11 +36,12 @@ class SparseSVC(OnOneMachine):
 
     The objective, its parameters and the attributes after ``fit`` are those of
     :class:`sparsvm.SparseSVC`; ``objective_`` and ``dual_gap_`` are over *all* the data. The rows
-    come in partitions, of which one per thread is in memory at a time. A fit passes over them a
-    few times (``result_.rounds``). For the hinge with few coefficients beside the rows these are
-    Newton steps on an augmented Lagrangian; else it solves the problem on weighted means of similar
-    samples, which is a lower bound on the whole, and divides those clusters whose samples have
-    different worst classes, until the bound is within ``tol`` of the objective.
+    come in partitions, of which one per thread is in memory at a time. Rows of 256 MB in all are
+    solved in memory; else a fit passes over them a few times (``result_.rounds``). For the hinge
+    with few coefficients beside the rows these are Newton steps on an augmented Lagrangian; else it
+    solves the problem on weighted means of similar samples, which is a lower bound on the whole,
+    and divides those clusters whose samples have different worst classes, until the bound is within
+    ``tol`` of the objective.
 
     Parameters
     ----------

@@ -37,8 +37,10 @@ SINGLES, GROUPS, MORE = 4000, 4000, 8000
 # Bytes of clusters on the driver beyond which all rows are clustered anew around the best point;
 # the new clusters take at most this share of them. Solvers need about three times as much beside.
 STORE_BYTES, ANEW = 1 << 28, 0.25
-# So often this may happen before the gap has halved.
+# So often this may happen before the gap has halved; then the augmented Lagrangian goes on.
 TIMES_ANEW = 4
+# A number and its index.
+ENTRY_BYTES = 12.0
 # The clusters need not be solved more exactly than the split ones will be, nor less than this.
 SHARE_OF_GAP, SHARE_OF_TOL, LOOSEST = 0.1, 1.0 / 3.0, 1e-2
 # Clusters are split at this share of the way from the best point to the solution on clusters (the
@@ -107,9 +109,14 @@ class HingeFits:
         self.store: Store | None = None
         self.best: _Best | None = None
         self.solved = False
-        # Clusters that may be formed at once, in each partition.
-        most = ANEW / 2.0 * STORE_BYTES / max(1.0, population.row_bytes)
-        self.most = most / max(1, len(parts))
+        # Rows and means, in double precision, that may be formed at once in each partition. The
+        # mean of many sparse rows is as good as dense, unless all of them are not that many.
+        share = ANEW / 2.0 * STORE_BYTES
+        row = population.row_bytes * np.dtype(np.float64).itemsize / population.dtype.itemsize
+        dense = first.design.is_sparse and population.n * row > share
+        mean = ENTRY_BYTES * population.d if dense else row
+        self.most = share / max(1.0, row) / max(1, len(parts))
+        self.most_means = share / max(1.0, row, mean) / max(1, len(parts))
 
     def fit(
         self,
@@ -132,7 +139,7 @@ class HingeFits:
         progress : callable, optional
             Given every :class:`~sparsvm.partitioned.fitted.Round`.
         """
-        if self._tall(start):
+        if self._tall(start) or self._wide():
             fits = MultiplierFits(self.engine, self.parts, self.population, self.first)
             return fits.fit(alpha, control, start, limits, progress)
         began, rounds = time.perf_counter(), list[Round]()
@@ -180,6 +187,8 @@ class HingeFits:
                 if anew > TIMES_ANEW:
                     status = "full"
                     break
+        if status == "full" and self._has_multipliers:
+            return self._by_multipliers(alpha, control, bound, limits, rounds, progress)
         assert self.best is not None
         return Fitted(
             coef=self.best.coef,
@@ -190,12 +199,43 @@ class HingeFits:
             rounds=tuple(rounds),
         )
 
+    def _by_multipliers(
+        self,
+        alpha: float,
+        control: Control,
+        bound: float,
+        limits: Limits,
+        rounds: list[Round],
+        progress: Callable[[Round], None] | None,
+    ) -> Fitted:
+        """Go on from the best point by the augmented Lagrangian; the bound stays."""
+        best = self.best
+        assert best is not None
+        self.store, self.solved, passed = None, False, rounds[-1].seconds
+        self.engine.release(self.states)
+        self.states = [None] * len(self.parts)
+        left = Limits(max(1, limits.passes - len(rounds)), limits.seconds - passed)
+        fits = MultiplierFits(self.engine, self.parts, self.population, self.first)
+        found = fits.fit(alpha, control, Start(best.coef, best.intercept), left, progress, bound)
+        later = [replace(each, seconds=passed + each.seconds) for each in found.rounds]
+        return replace(found, rounds=(*rounds, *later))
+
     def _tall(self, start: Start) -> bool:
         """Whether the coefficients in use are few, beside the rows and by themselves."""
         used = np.count_nonzero(np.any(start.coef != 0.0, axis=0))
         coefficients = self.first.n_outputs * (int(used) + 1)
         few = coefficients <= min(MOST_VARIABLES, self.population.n / TALL)
-        return few and self.first.penalty.free.size == 0
+        return few and self._has_multipliers
+
+    def _wide(self) -> bool:
+        """Whether one cluster for each class and partition would be too many for the driver."""
+        return self.most_means < self.population.classes.size and self._has_multipliers
+
+    @property
+    def _has_multipliers(self) -> bool:
+        """Whether the augmented Lagrangian takes the penalty."""
+        terms = self.first.penalty
+        return not terms.only_prox and terms.free.size == 0
 
     def largest_alpha(self, control: Control) -> tuple[float, Start]:
         """Return an upper bound on alpha_max, and the model there.
@@ -264,8 +304,9 @@ class HingeFits:
         if self.store is None:
             self.states = [None] * len(self.parts)
             if not first:
-                singles = groups = int(most)
-        singles, groups, more = (max(1, min(each, int(most))) for each in (singles, groups, more))
+                singles, groups = int(most), int(self.most_means)
+        singles = max(1, min(singles, int(most)))
+        groups, more = (max(1, min(each, int(self.most_means))) for each in (groups, more))
         task = self.engine.broadcast(
             Task(self.population, self.first.cost, coef, intercept, singles, groups, more)
         )

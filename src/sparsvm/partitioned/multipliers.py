@@ -82,6 +82,7 @@ class MultiplierFits:
         start: Start,
         limits: Limits,
         progress: Callable[[Round], None] | None = None,
+        bound: float = -np.inf,
     ) -> Fitted:
         """Minimise over all partitions from ``start``.
 
@@ -89,8 +90,11 @@ class MultiplierFits:
         ----------
         alpha, control, start, limits, progress
             As for :meth:`HingeFits.fit <sparsvm.partitioned.hinge.HingeFits.fit>`.
+        bound : float
+            A lower bound that is known already.
         """
         run = _Run(self, alpha, control, progress)
+        run.bound = bound
         run.begin(start)
         status = "max_iter"
         idle = 0

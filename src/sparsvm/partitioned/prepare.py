@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from sparsvm._typing import Floats
-from sparsvm.certificate.finalise import inner_tolerance
+from sparsvm.certificate.finalise import inner_tolerance, tolerance
 from sparsvm.losses import Hinge, as_loss
 from sparsvm.partitioned.engine import Engine
 from sparsvm.partitioned.fitted import Limits, Round
-from sparsvm.partitioned.hinge import HingeFits
+from sparsvm.partitioned.hinge import TALL, HingeFits
+from sparsvm.partitioned.in_memory import InMemoryFits
 from sparsvm.partitioned.smooth import SmoothFits
 from sparsvm.partitioned.survey import (
     SAMPLE_BYTES,
@@ -33,6 +34,9 @@ from sparsvm.solvers import resolve
 
 # Rows of the sample that the fit starts from, and the relative gap to which it is solved.
 SAMPLE_ROWS, SAMPLE_TOL = 20_000, 1e-2
+# Bytes of rows that the driver gathers to solve in memory, where passes over the partitions would
+# not be cheaper: with as many rows for each coefficient that there may be (TALL).
+GATHERED_BYTES = 1 << 28
 
 
 class Prepared:
@@ -63,13 +67,29 @@ class Prepared:
         seed = int(check_random_state(seed).randint(2**31 - 1))
         count = max(1, len(parts))
         most, most_bytes = -(-SAMPLE_ROWS // count), SAMPLE_BYTES / count
-        handles = [
-            engine.submit(survey, part, at, most, most_bytes, seed, folds)
-            for at, part in enumerate(parts)
-        ]
-        self.surveys: list[Survey] = engine.gather(handles)
-        engine.release(handles)
+        self.surveys = self._surveyed(most, most_bytes, seed, folds)
         self.population = Population.of(self.surveys, model.class_weight)
+        # Whether the sample is all of the rows.
+        self.whole = self._few(self.population)
+        if self.whole and any(each.sample.X.shape[0] < each.n for each in self.surveys if each.n):
+            self.surveys = self._surveyed(self.population.n, np.inf, seed, folds)
+
+    def _surveyed(self, most: int, most_bytes: float, seed: int, folds: int) -> list[Survey]:
+        handles = [
+            self.engine.submit(survey, part, at, most, most_bytes, seed, folds)
+            for at, part in enumerate(self.parts)
+        ]
+        found: list[Survey] = self.engine.gather(handles)
+        self.engine.release(handles)
+        return found
+
+    @staticmethod
+    def _few(population: Population) -> bool:
+        """Whether the driver may hold all the rows, and solves them faster than passes do."""
+        K = population.classes.size
+        coefficients = (1 if K == 2 else K) * (population.d + 1)
+        fit = population.n * population.row_bytes <= GATHERED_BYTES
+        return fit and population.n < TALL * coefficients
 
     def left_out(self, fold: int) -> Population:
         """Return the rows without a fold."""
@@ -85,7 +105,11 @@ class Prepared:
             ]
             deviation = column_std(self.engine.gather(handles), population.n)
             self.engine.release([known, *handles])
-        encoded = [population.encoded(each.sample) for each in self.surveys if each.n > 0]
+        encoded = [
+            population.read(each.sample, at) if self.whole else population.encoded(each.sample)
+            for at, each in enumerate(self.surveys)
+            if each.n > 0
+        ]
         encoded = [each for each in encoded if each[1].size > 0]
         K = population.classes.size
         blocks = [each[0] for each in encoded]
@@ -110,11 +134,14 @@ class Prepared:
             fit_intercept=self.model.fit_intercept,
         )
 
-    def fits(self, population: Population, first: Problem) -> HingeFits | SmoothFits:
+    def fits(self, population: Population, first: Problem) -> InMemoryFits | HingeFits | SmoothFits:
         """Return what fits the problem at any alpha."""
+        if self.whole:
+            tol = tolerance(self.model.tol, population.dtype)
+            return InMemoryFits(first, population.dtype, tol, self.model.solver)
         if isinstance(self.loss, Hinge):
             return HingeFits(self.engine, self.parts, population, first, self.model.solver)
-        if not first.penalty.by_features:
+        if first.penalty.only_prox:
             raise ValueError(
                 "Smooth losses over partitions take the penalties of sparsvm.penalties; one of "
                 f"your own, such as {self.penalty.name!r}, goes with the hinge, or in memory with "
@@ -123,7 +150,9 @@ class Prepared:
         return SmoothFits(self.engine, self.parts, population, first)
 
     def sample_solution(self, first: Problem) -> Start:
-        """Solve the problem on the sample, roughly."""
+        """Solve the problem on the sample, roughly; not where the sample is everything."""
+        if self.whole:
+            return Start(np.zeros((first.n_outputs, first.d)), np.zeros(first.n_outputs))
         control = Control(tol=SAMPLE_TOL, random_state=self.model.random_state)
         solution = resolve(self.model.solver, first, control).solve(first, None, control)
         return Start(solution.coef, solution.intercept)

@@ -22,8 +22,8 @@ from sparsvm.problem.build import beyond_rounding
 
 # Bytes of the sample that is sent to the driver.
 SAMPLE_BYTES = 1 << 28
-# Bytes of a number, and of one with its index in sparse data.
-DOUBLE_BYTES, ENTRY_BYTES = 8.0, 12.0
+# Bytes of an index and of a row's end in sparse data.
+INDEX_BYTES, END_BYTES = 4.0, 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +84,11 @@ def _read(part: Any, number: int) -> tuple[Rows, tuple[str, ...] | None]:
 
 
 def row_bytes(X: Any) -> float:
-    """Return the mean size of a row, as the driver holds it: in double precision."""
+    """Return the mean size of a row, as the driver holds it."""
     if sp.issparse(X):
-        return float(ENTRY_BYTES * X.nnz / max(1, X.shape[0]) + DOUBLE_BYTES)
-    return float(DOUBLE_BYTES * X.shape[1])
+        entry = X.dtype.itemsize + INDEX_BYTES
+        return float(entry * X.nnz / max(1, X.shape[0]) + END_BYTES)
+    return float(X.dtype.itemsize * X.shape[1])
 
 
 def folds_of(y: Array, number: int, count: int) -> Ints:
@@ -117,7 +118,7 @@ def survey(part: Any, number: int, most: int, most_bytes: float, seed: int, fold
     cells = codes.ravel() * folds + folds_of(rows.y, number, folds)
     weights = np.bincount(cells, rows.sample_weight, labels.size * folds).astype(np.float64)
     chosen = np.arange(n)
-    most = max(1, min(most, int(most_bytes / max(1.0, row_bytes(rows.X)))))
+    most = max(1, int(min(most, most_bytes / max(1.0, row_bytes(rows.X)))))
     if n > most:
         chosen = np.sort(np.random.default_rng([seed, number]).choice(n, most, replace=False))
     margin = rows.sample_margin
