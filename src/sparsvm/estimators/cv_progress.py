@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-# Seconds between two looks at the counts, and between two plain lines within a fold.
+# Seconds between two readings of the counts, and between two plain lines within a fold.
 _LOOK, _LINE = 0.2, 2.0
 
 Show = Callable[[int, int, str, bool], None]

@@ -19,7 +19,7 @@ Block = tuple[Any, Floats, str]
 Look = Callable[[int, float, float], bool]
 
 # Settings. Clarabel's own bound on the ratio that tells an infeasible program, at the most; and the
-# seconds between two looks for signals.
+# seconds between two checks for signals.
 RATIO, LOOK = 1e-6, 0.1
 
 
