@@ -171,7 +171,7 @@ struct SampleRow {
 // Ask for the memory of a row that is read next.
 template <typename T>
 void prefetch_row(const T* x, const int32_t* index, int64_t count) {
-  constexpr int64_t kLine = 64;
+  constexpr int64_t kLine = 64;  // bytes that memory hands over at once
   for (int64_t e = 0; e < count; e += kLine / static_cast<int64_t>(sizeof(T)))
     SPARSVM_PREFETCH(x + e);
   for (int64_t e = 0; e < count; e += kLine / static_cast<int64_t>(sizeof(int32_t)))

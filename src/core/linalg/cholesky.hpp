@@ -128,8 +128,8 @@ class ScaledCholesky {
   }
 
  private:
-  static constexpr double kGrowth =
-      100.0;  // two digits at a time: few attempts, and little too much
+  // Two digits at a time: few attempts, and little too much.
+  static constexpr double kGrowth = 100.0;
 
   void scale(double* B, int count) const {
     for (int c = 0; c < count; ++c)
@@ -153,6 +153,7 @@ class ScaledCholesky {
 
 namespace detail {
 
+// Halves of fewer rows gain nothing: their products are too small for BLAS.
 constexpr int kSweptSize = 16;
 
 // Gauss-Jordan sweeps over the upper triangle of `size` <= kSweptSize rows; leaves the full inverse.
@@ -180,7 +181,7 @@ class SpdInverse {
   // levels, size^2 / 4 and less.
   template <typename Poll>
   bool halves(T* P, int ld, int size, T* workspace, bool full, const Poll& poll) {
-    constexpr int kPolled = 512;
+    constexpr int kPolled = 512;  // smaller ones end within milliseconds
     const auto poll_large = [&] {
       if (size > kPolled) poll();
     };

@@ -325,6 +325,7 @@ struct RowTile {
   }
 };
 
+// Entries whose sums stay in registers: eight vectors of four.
 inline constexpr int64_t kMostInTile = 32;
 
 // The tiles of a row that is one.

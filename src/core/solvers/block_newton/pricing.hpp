@@ -228,7 +228,7 @@ class GroupPrices {
   int outputs_, width_;
   ColumnPanels panels_;
   std::vector<int32_t> features_;
-  static constexpr double kUnit = 0x1p-53;
+  static constexpr double kUnit = 0x1p-53;  // unit roundoff
   double conjugate_ = 0.0;
   std::vector<double> G_, Y_, g_, w_, error_;
   const std::vector<int64_t>* listed_ = nullptr;
