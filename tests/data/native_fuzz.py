@@ -231,6 +231,32 @@ class Round:
             "solve": lambda: method.solve(h.number(0.1)),
         }
 
+    def hinge_path(self):
+        h = self.hostile
+        method = _core.HingePath(
+            self.hinge(),
+            column_norms=self.vector(self.d),
+            column_dual_norm=h.number(1.0),
+            tol=h.number(1e-3),
+            reach=h.number(1.0),
+            max_iter=h.count(20) % 2**31,
+            most_step=h.number(1e9),
+            single_precision=h.flag(),
+            keep_duals=h.flag(),
+            callback=None,
+        )
+
+        def start():
+            worth = {name: h.number(1.0) for name in ("loss", "penalty", "bound")}
+            point = {"weights": self.weights(), "intercept": self.intercept(), "dual": self.dual()}
+            method.start(h.number(0.1), **point, **worth, zero=h.flag())
+
+        return method, {
+            "start": start,
+            "follow": lambda: method.follow(self.vector(5), h.count(5)),
+            "last": method.last,
+        }
+
     def sdca(self):
         h = self.hostile
         method = _core.Sdca(
@@ -453,6 +479,7 @@ class Round:
             (_core.RankingProblem, lambda: (p := self.ranking(), self.problem_calls(p))),
             (_core.PairHessian, self.pair_hessian),
             (_core.SmoothPath, self.smooth_path),
+            (_core.HingePath, self.hinge_path),
             (_core.RankingFirstOrder, lambda: self.first_order(ranking=True)),
             (_core.RankingBcd, lambda: self.bcd(ranking=True)),
             (_core.Sdca, self.sdca),

@@ -11,7 +11,18 @@ import pytest
 
 CORE = Path(__file__).parents[2] / "src" / "core"
 # From the bottom to the top; the solvers know nothing of each other.
-ROOMS = ("support", "linalg", "prox", "design", "penalty", "loss", "problem", "solvers", "bind")
+ROOMS = (
+    "support",
+    "linalg",
+    "prox",
+    "design",
+    "penalty",
+    "loss",
+    "problem",
+    "solvers",
+    "paths",
+    "bind",
+)
 FILES = sorted(path.relative_to(CORE).as_posix() for path in CORE.rglob("*.[hc]pp"))
 
 

@@ -8,6 +8,7 @@ void bind_design(nanobind::module_& m);
 void bind_hinge(nanobind::module_& m);
 void bind_block_newton(nanobind::module_& m);
 void bind_papers(nanobind::module_& m);
+void bind_paths(nanobind::module_& m);
 void bind_problems(nanobind::module_& m);
 void bind_prox(nanobind::module_& m);
 void bind_ranking(nanobind::module_& m);
@@ -24,4 +25,5 @@ NB_MODULE(_core, m) {
   sparsvm::bind_prox(m);
   sparsvm::bind_papers(m);
   sparsvm::bind_block_newton(m);
+  sparsvm::bind_paths(m);
 }

@@ -41,7 +41,7 @@ _LEAST_ADDED = 50
 
 
 @dataclass(frozen=True, eq=False)
-class _Previous:
+class Previous:
     """A solution with the strength of every group of features at it (1 = at the limit)."""
 
     alpha: float
@@ -92,7 +92,7 @@ class Continuation:
         self.reach = reach
         self.solver = solver
         self.control = control
-        self._last: _Previous | None = None
+        self._last: Previous | None = None
         self._zero: ZeroFrom | None = None
         self._restriction: Restriction | None = None
 
@@ -128,6 +128,11 @@ class Continuation:
             problem = self.at(alpha)
             strength = group_strength(problem, solution.dual)
             self._keep(problem, solution, strength, _penalty(problem, solution.coef))
+
+    @property
+    def last(self) -> Previous | None:
+        """The last point."""
+        return self._last
 
     def _zero_solution(self, alpha: float) -> Solution | None:
         if self._zero is None or alpha < self._zero.value:
@@ -201,7 +206,7 @@ class Continuation:
         return Lifted(solution, solved.dual, strength, _penalty(part.part, solved.coef))
 
     def _keep(self, problem: Problem, solution: Solution, strength: Floats, penalty: float) -> None:
-        self._last = _Previous(problem.alpha, solution, strength, penalty)
+        self._last = Previous(problem.alpha, solution, strength, penalty)
 
     def _start(self, alpha: float) -> Start | None:
         if self._last is None:

@@ -11,16 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparsvm import _core
-from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
 from sparsvm.numerics.rounding import SHARPEST
 from sparsvm.path.continuation import Continuation
-from sparsvm.path.points import Kept
-from sparsvm.problem.problem import Problem
+from sparsvm.path.points import Kept, by_classes
 from sparsvm.problem.solution import History, Solution, relative
 from sparsvm.solvers import BlockNewton, blas_threads
 from sparsvm.solvers.run.native import smooth_problem
@@ -88,7 +85,7 @@ class SmoothPath:
             self.failures += point is None
             return point
         gap = max(found["objective"] - found["bound"], 0.0)
-        coef = _rows(found["features"], found["weights"], self.problem)
+        coef = by_classes(found["features"], found["weights"], self.problem, np.dtype(float))
         return Kept(
             None,
             coef,
@@ -109,7 +106,7 @@ class SmoothPath:
         leaves the slopes further from balance than their own rounding.
         """
         problem = self.problem.with_alpha(alpha)
-        coef = _rows(found["features"], found["weights"], problem)
+        coef = by_classes(found["features"], found["weights"], problem, np.dtype(float))
         solution = certified(
             problem,
             coef.toarray(),
@@ -130,12 +127,3 @@ class SmoothPath:
         """Take a point that another solver found."""
         weights = np.array(solution.coef.T, dtype=np.float64, order="C")
         self._native.start(weights, np.ascontiguousarray(solution.intercept, dtype=np.float64))
-
-
-def _rows(features: Any, weights: Floats, problem: Problem) -> Any:
-    """Return the CSR matrix (n_outputs, d) of weights by features."""
-    values = weights.reshape(-1, problem.n_outputs).T
-    rows, columns = np.nonzero(values)
-    indptr = np.searchsorted(rows, np.arange(problem.n_outputs + 1)).astype(np.int32)
-    entries = (values[rows, columns], features[columns], indptr)
-    return sp.csr_matrix(entries, shape=(problem.n_outputs, problem.d))

@@ -27,6 +27,7 @@ from sparsvm.path.grid import (
     largest_ridge_alpha,
     unchanged_below,
 )
+from sparsvm.path.hinge_path import HingePath
 from sparsvm.path.points import Kept, PathPoints, gathered
 from sparsvm.path.smooth_path import SmoothPath
 from sparsvm.penalties import Penalty, as_penalty
@@ -125,19 +126,9 @@ def follow(
         Called with every point and its solution; None where native code follows the path.
     """
     points: list[Kept] = []
-    native = SmoothPath(steps) if SmoothPath.follows(steps, data.dtype) else None
-    between = PointsBetween(steps, grid) if PointsBetween.follows(steps) else None
+    source = _Source(data, steps, grid, tol, to_the_end and max_features is None, seen is not None)
     for t, alpha in enumerate(grid):
-        point, solution = (native.point(alpha) if native is not None else None), None
-        if point is None:
-            began = time.perf_counter()
-            problem = steps.at(alpha)
-            found = steps.solve(alpha) if between is None else between.point(t)
-            solution = finalised(problem, found, data.dtype, tol)
-            before = points[-1] if points else None
-            point = Kept.of(solution, problem, data.dtype, before, time.perf_counter() - began)
-            if native is not None:
-                native.go_on_from(solution)
+        point, solution = source.point(t, points[-1] if points else None)
         if max_features is not None and point.n_selected > max_features:
             break
         points.append(point)
@@ -150,6 +141,51 @@ def follow(
         if unchanged_below(point, alpha, grid[-1], tol):
             break
     return gathered(grid, points, data.classes)
+
+
+class _Source:
+    """The points of a grid, from native code where there is any for them."""
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        steps: Continuation,
+        grid: Floats,
+        tol: float,
+        all_of_them: bool,
+        watched: bool,
+    ) -> None:
+        self.data, self.steps, self.grid, self.tol = data, steps, grid, tol
+        self.smooth = SmoothPath(steps) if SmoothPath.follows(steps, data.dtype) else None
+        self.hinge: HingePath | None = None
+        if HingePath.follows(steps):
+            ahead = all_of_them and not watched
+            self.hinge = HingePath(steps, grid, data.dtype, ahead=ahead, solutions=watched)
+        self.between: PointsBetween | None = None
+        if self.hinge is None and PointsBetween.follows(steps):
+            self.between = PointsBetween(steps, grid)
+
+    def point(self, t: int, before: Kept | None) -> tuple[Kept, Solution | None]:
+        """Return the point at ``grid[t]``; t increases by one. The solution may be missing."""
+        alpha = self.grid[t]
+        if self.smooth is not None and (point := self.smooth.point(alpha)) is not None:
+            return point, None
+        if self.hinge is not None and (found := self.hinge.point(t)) is not None:
+            return found
+        began = time.perf_counter()
+        problem = self.steps.at(alpha)
+        result = self.steps.solve(alpha) if self.between is None else self.between.point(t)
+        solution = finalised(problem, result, self.data.dtype, self.tol)
+        point = Kept.of(solution, problem, self.data.dtype, before, time.perf_counter() - began)
+        if self.smooth is not None:
+            self.smooth.go_on_from(solution)
+        if self.hinge is not None and self.hinge.failed:
+            self.hinge = None
+            if PointsBetween.follows(self.steps):
+                self.between = PointsBetween(self.steps, self.grid)
+        if self.hinge is not None:
+            self.hinge.go_on_from(alpha, solution)
+        return point, solution
 
 
 def first_steps(

@@ -5,6 +5,7 @@ Solvers of other problems, which run these, are added in :mod:`sparsvm.solvers.a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -108,6 +109,18 @@ def _sparse(problem: Problem, control: Control) -> bool:
     # 0.04 and 0.08 s, sdca and newton 0.12 and 0.63; 400 articles 0.7 and 2.6 s, 0.3 and 1.8.
     last = problem.penalty.is_norm and control.tol < LAST_DIGITS
     return problem.n > (MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS if last else MANY_SPARSE_SAMPLES)
+
+
+def most_step_of_interior_point(problem: Problem) -> float:
+    """Return how dear a step of interior_point may be for it to be the first from a warm start.
+
+    In multiplications from the side of the features, for hinges with norms on some of the features.
+    0 where others come first whatever it costs.
+    """
+    if problem.n > MANY_SAMPLES:
+        return 0.0
+    dense = not problem.design.is_sparse or problem.penalty.free.size > 0
+    return math.inf if dense or problem.n <= MANY_SPARSE_SAMPLES else AFFORDABLE_STEP
 
 
 def _rows(problem: Problem) -> bool:
