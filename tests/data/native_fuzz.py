@@ -219,13 +219,8 @@ class Round:
 
     def smooth_path(self):
         h = self.hostile
-        method = _core.SmoothPath(
-            self.smooth(),
-            column_norms=self.vector(self.d),
-            tol=h.number(1e-3),
-            max_iter=h.count(20) % 2**31,
-            callback=None,
-        )
+        options = {"tol": h.number(1e-3), "max_iter": h.count(20) % 2**31, "callback": None}
+        method = _core.SmoothPath(self.smooth(), column_norms=self.vector(self.d), **options)
         return method, {
             "start": lambda: method.start(self.weights(), self.intercept()),
             "solve": lambda: method.solve(h.number(0.1)),
@@ -233,29 +228,21 @@ class Round:
 
     def hinge_path(self):
         h = self.hostile
-        method = _core.HingePath(
-            self.hinge(),
-            column_norms=self.vector(self.d),
-            column_dual_norm=h.number(1.0),
-            tol=h.number(1e-3),
-            reach=h.number(1.0),
-            max_iter=h.count(20) % 2**31,
-            most_step=h.number(1e9),
-            single_precision=h.flag(),
-            keep_duals=h.flag(),
-            callback=None,
-        )
+        plan = [float(h.pick([np.inf, 0.0])), 1e9, 1e-3, 0.0, 0.5, 5.0, 30.0]
+        sizes = {name: h.number(0.1) for name in ("column_dual_norm", "tol", "reach")}
+        flags = {name: h.flag() for name in ("single_precision", "keep_duals")}
+        norms, limit = h.array(np.ones(self.d)), h.count(20) % 2**31
+        options = {"max_iter": limit, "plan": h.array(np.array(plan)), "callback": None}
+        method = _core.HingePath(self.hinge(), column_norms=norms, **sizes, **flags, **options)
 
         def start():
             worth = {name: h.number(1.0) for name in ("loss", "penalty", "bound")}
             point = {"weights": self.weights(), "intercept": self.intercept(), "dual": self.dual()}
             method.start(h.number(0.1), **point, **worth, zero=h.flag())
 
-        return method, {
-            "start": start,
-            "follow": lambda: method.follow(self.vector(5), h.count(5)),
-            "last": method.last,
-        }
+        grid = np.geomspace(0.1, 1e-3, 5)
+        follow = lambda: method.follow(h.array(grid), h.count(5))  # noqa: E731
+        return method, {"start": start, "follow": follow, "last": method.last}
 
     def sdca(self):
         h = self.hostile
@@ -286,6 +273,9 @@ class Round:
         return method, {
             "start": lambda: method.start(self.weights(), self.intercept(), self.dual()),
             "solve": solve,
+            "begin": lambda: method.begin(h.number(1.0)),
+            "advance": lambda: method.advance(h.number(1.0), tol=0.1, left=h.count(5), direct=9),
+            "settle": lambda: method.settle(h.number(1.0), h.number(1.0)),
             "accept": method.accept,
             "reject": method.reject,
             "typical_size": lambda: method.typical_size,

@@ -14,6 +14,7 @@ from sparsvm.path.svm_path import first_steps, read_problem
 from sparsvm.penalties import L1, ElasticNet, GroupL2, GroupLinf, SparseGroup
 from sparsvm.problem.solution import Control
 from sparsvm.solvers import InteriorPoint
+from sparsvm.solvers.registry import PathPlan
 from sparsvm.solvers.run.native import hinge_problem
 
 DOUBLE = np.dtype(float)
@@ -197,8 +198,9 @@ def test_which_paths_are_native():
     assert not follows(loss="logistic")
     assert not follows(penalty=ElasticNet())
     assert not follows(max_iter=7)
-    more = data(n=501)
-    assert not follows(X=more[0], y=more[1])
+    many = dict(zip("Xy", data(n=501), strict=True))
+    assert follows(**many)
+    assert not follows(penalty=L1(weights=np.r_[0.0, np.ones(79)]), **many)
 
 
 def test_the_native_path_refuses_what_does_not_fit():
@@ -211,7 +213,7 @@ def test_the_native_path_refuses_what_does_not_fit():
         "tol": 1e-4,
         "reach": 1.0,
         "max_iter": 10,
-        "most_step": np.inf,
+        "plan": np.array(PathPlan()),
         "single_precision": False,
         "keep_duals": False,
         "callback": None,
@@ -222,7 +224,8 @@ def test_the_native_path_refuses_what_does_not_fit():
         {"tol": np.nan},
         {"max_iter": -1},
         {"reach": -1.0},
-        {"most_step": np.nan},
+        {"plan": np.full(7, np.nan)},
+        {"plan": np.zeros(6)},
         {"column_dual_norm": np.inf},
     ):
         with pytest.raises(ValueError, match=r"."):
@@ -237,3 +240,43 @@ def test_the_native_path_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match=r"."):
         point = {"weights": np.zeros((5, 2)), "intercept": np.zeros(3), "dual": np.zeros((12, 3))}
         path.start(0.1, **point, loss=1.0, penalty=0.0, bound=1.0, zero=True)
+
+
+def many(seed=0, n=520, d=30, K=4, sparse=False, shift=0.0):
+    """Return more samples than the interior point takes, of overlapping classes of unequal size."""
+    rng = np.random.default_rng(seed)
+    y = np.minimum(rng.geometric(0.4, n) - 1, K - 1)
+    X = rng.standard_normal((n, d)) + 0.8 * rng.standard_normal((K, d))[y] + shift
+    return (sp.csr_array(np.where(rng.random(X.shape) < 0.3, X, 0.0)) if sparse else X), y
+
+
+@pytest.mark.parametrize("penalty", [L1(), GroupL2(), GroupLinf(), SparseGroup(groups=3)], ids=str)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "two classes", "shifted"])
+def test_points_on_many_samples_are_proven_as_python_proves_them(penalty, kind):
+    options = {"sparse": kind == "sparse", "K": 2 if kind == "two classes" else 4}
+    X, y = many(**options, shift=30.0 if kind == "shifted" else 0.0)
+    _, problem = read_problem(X, y, "hinge", penalty, True, None, None, None)
+    grid, found = native_path(problem, points=12, last=0.1, tol=1e-3)
+    swept = 0
+    for alpha, native in zip(grid, found, strict=True):
+        if native is None:
+            continue
+        (point, solution), at = native, problem.with_alpha(alpha)
+        proof = certify(at, solution.coef, solution.intercept, solution.dual)
+        assert point.gap <= 1e-3
+        assert point.objective == pytest.approx(proof.objective, rel=1e-12)
+        assert proof.dual_objective == pytest.approx(point.bound, rel=1e-9)
+        swept += solution.n_iter > 50
+    assert swept > 0 or kind == "two classes"
+    assert sum(point is None for point in found) <= 1
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l1/l2", "l1/linf"])
+def test_many_samples_have_the_optimum_that_others_find(penalty):
+    X, y = many(seed=1)
+    alphas = 0.2 * np.geomspace(1.0, 0.1, 6)
+    auto = svm_path(X, y, penalty=penalty, alphas=alphas)
+    sharp = svm_path(X, y, penalty=penalty, alphas=alphas, tol=1e-6, solver="interior_point")
+    assert auto.converged
+    for one, other in ((auto, sharp), (sharp, auto)):
+        assert (one.objectives * (1.0 - one.gaps) <= other.objectives * (1.0 + 1e-12)).all()

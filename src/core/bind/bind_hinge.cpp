@@ -17,6 +17,7 @@
 #include "bind/problems.hpp"
 #include "solvers/interior_point/interior_point.hpp"
 #include "solvers/multiplier_newton/multiplier_newton.hpp"
+#include "solvers/multiplier_newton/schedule.hpp"
 #include "solvers/sdca/sdca.hpp"
 #include "support/mmap_vector.hpp"
 #include "support/monitor.hpp"
@@ -138,6 +139,38 @@ class MultiplierNewtonRun {
       nb::gil_scoped_release released;
       report = method_->solve(gain, sigma, sigma_free, accuracy, limit, typical, monitor);
     }
+    return shown_report(report);
+  }
+
+  void begin(double relative_gap) {
+    const Exclusive::Turn turn = exclusive_.take();
+    check_value("relative_gap", relative_gap, kNotNegative);
+    schedule_.emplace(problem_.problem(), rms_.data(), relative_gap);
+  }
+
+  nb::dict advance(double relative_gap, double tol, int64_t left, int64_t direct) {
+    const Exclusive::Turn turn = exclusive_.take();
+    if (!schedule_) throw std::runtime_error("Call begin() on this MultiplierNewton first.");
+    check_value("relative_gap", relative_gap, kNotNegative);
+    check_value("tol", tol, kPositive);
+    load_blas();
+    method_->set_direct_limit(direct);
+    Monitor monitor{nb::none()};
+    {
+      nb::gil_scoped_release released;
+      last_ = schedule_->advance(*method_, relative_gap, tol, left, monitor);
+    }
+    return shown_report(last_);
+  }
+
+  bool settle(double before, double after) {
+    const Exclusive::Turn turn = exclusive_.take();
+    if (!schedule_) throw std::runtime_error("Call begin() on this MultiplierNewton first.");
+    schedule_->settle(*method_, last_, before, after);
+    return schedule_->stalled();
+  }
+
+  nb::dict shown_report(const NewtonReport& report) const {
     nb::dict out;
     out["steps"] = report.steps;
     out["solved"] = report.solved;
@@ -179,6 +212,8 @@ class MultiplierNewtonRun {
   Vector rms_;
   Exclusive exclusive_{"MultiplierNewton"};
   std::unique_ptr<MultiplierNewton> method_;
+  std::optional<NewtonSchedule> schedule_;
+  NewtonReport last_;
 };
 
 // ---- dual coordinate ascent ----
@@ -346,6 +381,15 @@ void bind_hinge(nb::module_& m) {
       .def("solve", &MultiplierNewtonRun::solve, nb::arg("gain"), nb::arg("sigma"),
            nb::arg("sigma_free"), nb::arg("accuracy"), nb::arg("limit"), nb::arg("typical"),
            nb::arg("direct"), "Minimise the subproblem around the centre; returns what happened.")
+      .def("begin", &MultiplierNewtonRun::begin, nb::arg("relative_gap"),
+           "Choose the terms of the first subproblem from the gap of the start.")
+      .def("advance", &MultiplierNewtonRun::advance, nb::arg("relative_gap"), nb::kw_only(),
+           nb::arg("tol"), nb::arg("left"), nb::arg("direct"),
+           "Minimise the next subproblem, given the gap of the best points and the steps that are "
+           "left; returns what happened.")
+      .def("settle", &MultiplierNewtonRun::settle, nb::arg("before"), nb::arg("after"),
+           "Take or leave the last point, which brought the gap from one to the other, and set the "
+           "terms of the next subproblem; whether many brought nothing.")
       .def("accept", &MultiplierNewtonRun::accept, "The last point becomes the centre.")
       .def("reject", &MultiplierNewtonRun::reject, "Go back to the centre.")
       .def_prop_ro("typical_size", &MultiplierNewtonRun::typical_size,

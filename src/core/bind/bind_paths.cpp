@@ -24,7 +24,7 @@ namespace {
 class BoundHingePath {
  public:
   BoundHingePath(const BoundHingeProblem& bound, Vector column_norms, double column_dual_norm,
-                 double tol, double reach, int max_iter, double most_step, bool single_precision,
+                 double tol, double reach, int max_iter, const Vector& plan, bool single_precision,
                  bool keep_duals, nb::object callback)
       : problem_(bound), column_norms_(std::move(column_norms)), monitor_(std::move(callback)),
         keep_duals_(keep_duals) {
@@ -39,11 +39,29 @@ class BoundHingePath {
     check_value("tol", tol, kPositive);
     check_value("reach", reach, kNotNegative);
     check_value("max_iter", max_iter, {"at least 0", 0.0});
-    if (!(most_step >= 0.0)) throw std::invalid_argument("HingePath: most_step is negative.");
+    check_size("plan has", length(plan), "the number of its entries is", 7);
+    for (int64_t a = 0; a < 7; ++a)
+      if (!(plan.data()[a] >= 0.0))
+        throw std::invalid_argument("HingePath: the plan has a negative entry, or NaN.");
+    const double* p = plan.data();
+    const PartPlan numbers{p[0],
+                           p[1],
+                           {p[2], p[3]},
+                           p[4],
+                           static_cast<int64_t>(std::min(p[5], kMostSweeps)),
+                           static_cast<int64_t>(std::min(p[6], kMostSweeps))};
+    const bool swept = std::isfinite(numbers.exact_step);
+    const bool free = std::any_of(problem.penalty.omega, problem.penalty.omega + problem.d(),
+                                  [](double omega) { return omega == 0.0; });
+    if (swept && (problem.margins || free)) {
+      throw std::invalid_argument(
+          "HingePath: sweeps need every feature penalised, and margins from cost and margin_scale "
+          "only.");
+    }
     load_blas();
     path_ = std::make_unique<HingePath>(problem, column_norms_.data(),
                                         HingePathOptions{tol, reach, column_dual_norm, max_iter,
-                                                         most_step, single_precision, keep_duals},
+                                                         numbers, single_precision, keep_duals},
                                         monitor_);
   }
 
@@ -99,6 +117,8 @@ class BoundHingePath {
   }
 
  private:
+  static constexpr double kMostSweeps = 1e12;
+
   nb::dict shown_point(const HingePathPoint& point, bool with_dual) {
     // Points of the same model share its arrays.
     if (point.model != model_) {
@@ -139,10 +159,10 @@ void bind_paths(nb::module_& m) {
       m, "HingePath",
       "Proven solutions of the hinge with a norm at one alpha after the other; see "
       "path/hinge_path.py and paths/hinge_path.hpp.")
-      .def(nb::init<const BoundHingeProblem&, Vector, double, double, double, int, double, bool,
-                    bool, nb::object>(),
+      .def(nb::init<const BoundHingeProblem&, Vector, double, double, double, int, const Vector&,
+                    bool, bool, nb::object>(),
            nb::arg("problem"), nb::kw_only(), nb::arg("column_norms"), nb::arg("column_dual_norm"),
-           nb::arg("tol"), nb::arg("reach"), nb::arg("max_iter"), nb::arg("most_step"),
+           nb::arg("tol"), nb::arg("reach"), nb::arg("max_iter"), nb::arg("plan"),
            nb::arg("single_precision"), nb::arg("keep_duals"), nb::arg("callback").none(),
            nb::keep_alive<1, 2>())
       .def("start", &BoundHingePath::start, nb::arg("alpha"), nb::kw_only(), nb::arg("weights"),

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <tuple>
 
 #include "linalg/cholesky.hpp"
 #include "paths/settings.hpp"
@@ -11,6 +13,12 @@
 namespace sparsvm {
 
 using namespace hinge_path_settings;
+
+namespace {
+
+double exponent(double beta) { return std::clamp(beta, -kMostExponent, kMostExponent); }
+
+}  // namespace
 
 HingeCertificate::HingeCertificate(const HingeProblem& problem, double column_dual_norm)
     : p_(problem), layout_(problem.penalty), column_dual_norm_(column_dual_norm), n_(problem.n()),
@@ -41,26 +49,92 @@ double HingeCertificate::loss(const std::vector<double>& S, const double* interc
   return total.value();
 }
 
+double HingeCertificate::prove(std::vector<double>& Y, double alpha, std::vector<double>& found,
+                               bool thinning) {
+  if (!repair(Y)) return -std::numeric_limits<double>::infinity();
+  strengths(Y, alpha, found);
+  double factor = 1.0 / excess(Y, alpha, found);
+  double bound = factor * value(Y) * kDown;
+  if (thinning && factor < 1.0 && p_.design->sparse()) {
+    std::vector<double> other = Y, norms;
+    if (thin(other, found)) {
+      strengths(other, alpha, norms);
+      const double share = 1.0 / excess(other, alpha, norms);
+      const double thinned = share * value(other) * kDown;
+      if (thinned > bound) Y.swap(other), found.swap(norms), factor = share, bound = thinned;
+    }
+  }
+  if (!(factor > 0.0)) return -std::numeric_limits<double>::infinity();
+  for (double& y : Y) y *= factor;
+  return bound;
+}
+
+// Scales down only the samples that have a feature beyond the ball: of sparse samples a single rare
+// feature concerns few, and scaling all of them for its sake may cost most of the gap. False where there
+// is nothing to choose between samples.
+bool HingeCertificate::thin(std::vector<double>& Y, const std::vector<double>& norms) const {
+  if (layout_.n_groups() != p_.d()) return false;
+  std::vector<double> beyond(norms), worst(static_cast<std::size_t>(n_));
+  for (double& norm : beyond) norm = std::max(norm - 1.0, 0.0);
+  p_.design->largest_weights(beyond.data(), worst.data());
+  const auto [least, most] = std::minmax_element(worst.begin(), worst.end());
+  if (*least >= (1.0 - kAlike) * *most) return false;
+  for (int64_t i = 0; i < n_; ++i)
+    for (int64_t k = 0; k < K_; ++k) Y[i * K_ + k] /= 1.0 + worst[i];
+  return repair(Y);
+}
+
+// The factor that brings the sum of a row under its mass.
+double HingeCertificate::fit(const std::vector<double>& Y, int64_t i) const {
+  double sum = 0.0;
+  for (int64_t k = 0; k < K_; ++k) sum += Y[i * K_ + k];
+  return sum > p_.mass[i] ? p_.mass[i] / sum : 1.0;
+}
+
 bool HingeCertificate::repair(std::vector<double>& Y) const {
-  const auto fit = [&](int64_t i) {
-    double sum = 0.0;
-    for (int64_t k = 0; k < K_; ++k) sum += Y[i * K_ + k];
-    return sum > p_.mass[i] ? p_.mass[i] / sum : 1.0;
-  };
   for (int64_t i = 0; i < n_; ++i) {
     double* row = Y.data() + i * K_;
     row[p_.y[i]] = 0.0;
     for (int64_t k = 0; k < K_; ++k)
       if (!(row[k] > 0.0 && std::isfinite(row[k]))) row[k] = 0.0;
-    const double factor = fit(i);
+    const double factor = fit(Y, i);
     for (int64_t k = 0; k < K_; ++k) row[k] *= factor;
   }
-  if (p_.intercept && !balance(Y)) return false;
-  // One factor for all: rows of their own would spoil the balance.
-  double least = 1.0;
-  for (int64_t i = 0; i < n_; ++i) least = std::min(least, fit(i));
-  for (double& y : Y) y *= least;
-  return balanced_on_free_features(Y);
+  return (!p_.intercept || balance_within_masses(Y)) && balanced_on_free_features(Y);
+}
+
+// Balances, and scales by the one factor that brings every row under its mass. Where that is far from 1
+// (a sample of tiny mass in a class whose entries were far from balanced holds all others back), cutting
+// single rows and balancing again does better.
+bool HingeCertificate::balance_within_masses(std::vector<double>& Y) const {
+  std::vector<double> best, factors(static_cast<std::size_t>(n_));
+  double best_gain = 0.0;
+  const auto scale = [](std::vector<double>& values, double factor) {
+    for (double& v : values) v *= factor;
+  };
+  for (int cut = 0; cut < kCuts; ++cut) {
+    if (!balance(Y)) break;
+    for (int64_t i = 0; i < n_; ++i) factors[i] = fit(Y, i);
+    const double least = *std::min_element(factors.begin(), factors.end());
+    const double gain = least * value(Y);
+    const bool worth_it = gain > (least > kNearOne ? kWorthACutNearOne : kWorthACut) * best_gain;
+    const bool better = gain > best_gain;
+    if (better) best_gain = gain;
+    if (least > 1.0 - kWithinMass || !worth_it) {
+      if (!better) break;
+      scale(Y, least);
+      return true;
+    }
+    if (better) {
+      best = Y;
+      scale(best, least);
+    }
+    // Balancing gives about half of a cut back, hence the square.
+    for (int64_t i = 0; i < n_; ++i)
+      for (int64_t k = 0; k < K_; ++k) Y[i * K_ + k] *= factors[i] * factors[i];
+  }
+  Y.swap(best);
+  return !Y.empty();
 }
 
 // Entry (z, k): the sum of column k over the samples of class z.
@@ -75,38 +149,105 @@ std::vector<double> HingeCertificate::class_sums(const std::vector<double>& Y) c
   return out;
 }
 
+// The strongly connected component of each class, where entry (z, k) > least is an arc.
+std::vector<int> HingeCertificate::components(const std::vector<double>& sums, double least) const {
+  std::vector<int64_t> order, stack;
+  std::vector<char> seen(static_cast<std::size_t>(K_), 0);
+  std::vector<int> component(static_cast<std::size_t>(K_), -1);
+  // Kosaraju: classes by the end of a search along the arcs, then searches against them.
+  const std::function<void(int64_t)> along = [&](int64_t z) {
+    seen[z] = 1;
+    for (int64_t k = 0; k < K_; ++k)
+      if (!seen[k] && sums[z * K_ + k] > least) along(k);
+    order.push_back(z);
+  };
+  for (int64_t z = 0; z < K_; ++z)
+    if (!seen[z]) along(z);
+  int count = 0;
+  for (auto root = order.rbegin(); root != order.rend(); ++root) {
+    if (component[*root] >= 0) continue;
+    stack.assign(1, *root);
+    component[*root] = count;
+    while (!stack.empty()) {
+      const int64_t k = stack.back();
+      stack.pop_back();
+      for (int64_t z = 0; z < K_; ++z)
+        if (component[z] < 0 && sums[z * K_ + k] > least) {
+          component[z] = count;
+          stack.push_back(z);
+        }
+    }
+    ++count;
+  }
+  return component;
+}
+
+// Multiplies the entries between each two classes by one factor exp(beta_z - beta_k), after which the
+// sums of every class are alike: beta minimises the convex sum of the entries (Osborne's balancing), by
+// Newton steps damped by log(1 + a) / a, a being the largest increase of an exponent. Entries between
+// different strongly connected components, which no factors balance, are dropped.
 bool HingeCertificate::balance(std::vector<double>& Y) const {
   const auto K = static_cast<std::size_t>(K_);
-  std::vector<double> sums = class_sums(Y), size(K), excess(K);
+  std::vector<double> sums = class_sums(Y), factors(K * K, 1.0), now(sums), size(K), excess(K);
   const auto measure = [&] {
-    bool relative = true, absolute = true;
+    bool relative = true;
+    double worst = 0.0, total = 0.0;
     for (std::size_t k = 0; k < K; ++k) {
       size[k] = excess[k] = 0.0;
       for (std::size_t l = 0; l < K; ++l) {
-        size[k] += sums[l * K + k] + sums[k * K + l];
-        excess[k] += sums[l * K + k] - sums[k * K + l];
+        size[k] += now[l * K + k] + now[k * K + l];
+        excess[k] += now[l * K + k] - now[k * K + l];
       }
       relative = relative && std::abs(excess[k]) <= 0.5 * kBalanced * size[k];
-      absolute = absolute && std::abs(excess[k]) <= kBalanced;
+      worst = std::max(worst, std::abs(excess[k]));
+      total += 0.5 * size[k];
     }
-    return std::pair(relative, absolute);
+    return std::tuple(relative, worst, total);
   };
-  if (measure().first) return true;
-  // Factors exp(beta_z - beta_k) of the entries between two classes; the first class stays.
+  if (std::get<0>(measure())) return true;
+  const double least = kNegligible * *std::max_element(sums.begin(), sums.end());
+  const std::vector<int> component = components(sums, least);
+  for (std::size_t z = 0; z < K; ++z)
+    for (std::size_t k = 0; k < K; ++k)
+      if (!(sums[z * K + k] > least) || component[z] != component[k])
+        sums[z * K + k] = factors[z * K + k] = 0.0;
+  std::vector<double> beta(K, 0.0), best(beta), step;
+  double best_worst = std::numeric_limits<double>::infinity();
   ScaledCholesky laplacian;
-  laplacian.factorise(K - 1, {kRidge, 1.0}, 0.0, [&](std::size_t r, std::size_t c) {
-    ++r, ++c;
-    return r == c ? size[c] : -sums[r * K + c] - sums[c * K + r];
-  });
-  std::vector<double> beta(excess);
-  beta[0] = 0.0;
-  laplacian.solve(beta.data() + 1);
-  for (const double b : beta)
-    if (!(std::abs(b) < kMostExponent)) return false;
+  for (int it = 0, stalls = 0; it < kNewtonSteps; ++it) {
+    for (std::size_t z = 0; z < K; ++z)
+      for (std::size_t k = 0; k < K; ++k)
+        now[z * K + k] = sums[z * K + k] * std::exp(exponent(beta[z] - beta[k]));
+    const auto [relative, worst, total] = measure();
+    if (!(total > 0.0)) return false;
+    if (worst / total < best_worst) {
+      best_worst = worst / total;
+      best = beta;
+      stalls = 0;
+    } else if (++stalls > (best_worst <= kRounded ? 1 : kStalls)) {
+      break;
+    }
+    if (relative) break;
+    laplacian.factorise(K - 1, {kRidge, 1.0}, 0.0, [&](std::size_t r, std::size_t c) {
+      ++r, ++c;
+      return r == c ? size[c] : -now[r * K + c] - now[c * K + r];
+    });
+    step = excess;
+    step[0] = 0.0;
+    laplacian.solve(step.data() + 1);
+    double growth = 0.0;
+    for (std::size_t z = 0; z < K; ++z)
+      for (std::size_t k = 0; k < K; ++k)
+        if (sums[z * K + k] > 0.0) growth = std::max(growth, step[z] - step[k]);
+    const double damping = growth > 0.0 ? std::log1p(growth) / growth : 1.0;
+    for (std::size_t k = 0; k < K; ++k) beta[k] += damping * step[k];
+  }
+  for (std::size_t z = 0; z < K; ++z)
+    for (std::size_t k = 0; k < K; ++k) factors[z * K + k] *= std::exp(exponent(best[z] - best[k]));
   for (int64_t i = 0; i < n_; ++i)
-    for (int64_t k = 0; k < K_; ++k) Y[i * K_ + k] *= std::exp(beta[p_.y[i]] - beta[k]);
-  sums = class_sums(Y);
-  return measure().second;
+    for (int64_t k = 0; k < K_; ++k) Y[i * K_ + k] *= factors[p_.y[i] * K + k];
+  now = class_sums(Y);
+  return std::get<1>(measure()) <= kBalanced;
 }
 
 bool HingeCertificate::balanced_on_free_features(const std::vector<double>& Y) const {

@@ -21,16 +21,17 @@ class HingeCertificate {
 
   // Σ p_i hinge_i at the scores S (n x outputs) without the intercept.
   double loss(const std::vector<double>& S, const double* intercept) const;
-  // Makes Y (n x K, 0 at the true classes) satisfy everything but the ball; false where multiplying the
-  // entries between each two classes by one factor, found in one Newton step, does not balance them.
-  bool repair(std::vector<double>& Y) const;
+  // Makes Y (n x K) feasible, as repaired_dual and best_repair of certificate/gap.py do, with 0 at the
+  // true classes; returns its value, a lower bound of the objective at alpha, -inf where that fails.
+  // strengths: the largest dual norm of the blocks of each group at the repaired X'Y~ / alpha, before
+  // one factor brings all of them to 1. `thinning`: samples may be scaled one by one for that, after
+  // which the strengths do not tell what to add to a working set.
+  double prove(std::vector<double>& Y, double alpha, std::vector<double>& strengths,
+               bool thinning = false);
   // Σ Y_ik m_ik
   double value(const std::vector<double>& Y) const;
   // The largest dual norm of the blocks of each group at X'Y~ / alpha.
   void strengths(const std::vector<double>& Y, double alpha, std::vector<double>& out);
-  // What to divide Y by: the largest of these with a bound of its rounding, or 1.
-  double excess(const std::vector<double>& Y, double alpha,
-                const std::vector<double>& strengths) const;
 
  private:
   const HingeProblem& p_;
@@ -41,7 +42,15 @@ class HingeCertificate {
   std::vector<double> G_;
 
   std::vector<double> class_sums(const std::vector<double>& Y) const;
+  std::vector<int> components(const std::vector<double>& sums, double least) const;
+  bool repair(std::vector<double>& Y) const;
+  // What to divide Y by: the largest strength with a bound of its rounding, or 1.
+  double excess(const std::vector<double>& Y, double alpha,
+                const std::vector<double>& strengths) const;
+  bool thin(std::vector<double>& Y, const std::vector<double>& strengths) const;
+  double fit(const std::vector<double>& Y, int64_t i) const;
   bool balance(std::vector<double>& Y) const;
+  bool balance_within_masses(std::vector<double>& Y) const;
   bool balanced_on_free_features(const std::vector<double>& Y) const;
   std::vector<double> signed_outputs(const std::vector<double>& Y) const;
 };

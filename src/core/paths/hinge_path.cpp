@@ -108,7 +108,7 @@ int64_t HingePath::stride() const {
   const double room = (kPlanned - kSharpEnds) * options_.tol;
   int64_t steps = 1;
   while (steps < kFarthest && bulge(steps + 1) * curvature_ <= room) ++steps;
-  return steps >= kNearest ? steps : 1;
+  return steps >= (swept_ ? kNearestOfSweeps : kNearest) ? steps : 1;
 }
 
 // The curvature, relative to the objective and for one step, from how far the line of one solution is
@@ -229,8 +229,10 @@ const HingePart& HingePath::part(std::vector<int32_t> features) {
     std::fill(marked_.begin(), marked_.end(), 1);
     features = groups_.features(marked_);
   }
-  if (!part_ || part_->features() != features)
+  if (!part_ || part_->features() != features) {
     part_ = std::make_unique<HingePart>(problem_, column_norms_, std::move(features));
+    part_certificate_.reset();
+  }
   return *part_;
 }
 
@@ -239,37 +241,55 @@ bool HingePath::solve_part(const HingePart& part, double alpha, double tol,
                            const HingePathPoint& begin, HingePathPoint& point,
                            std::vector<double>& strengths) {
   const HingeProblem problem = part.at(alpha, lambda_.data());
-  const auto outputs = static_cast<std::size_t>(outputs_);
-  const double columns = static_cast<double>(outputs * part.features().size());
-  if (static_cast<double>(n_) * columns * columns > options_.most_step) return false;
-  std::vector<double> weights(part.features().size() * outputs, 0.0), dual(begin.dual);
-  for (double& y : dual) y /= alpha;
+  const double columns = static_cast<double>(outputs_) * static_cast<double>(problem.d());
+  const double step = static_cast<double>(n_) * columns * columns;
+  PartSolution found;
   const HingeModel& old = *begin.model;
-  for (std::size_t a = 0; a < old.features.size(); ++a)
-    std::copy_n(old.weights.data() + a * outputs, outputs,
-                weights.data() + part.place(old.features[a]) * outputs);
+  for (const int32_t j : old.features) found.used.push_back(static_cast<int32_t>(part.place(j)));
+  found.weights = old.weights;
+  found.intercept = old.intercept;
+  found.dual = begin.dual;
+  for (double& y : found.dual) y /= alpha;
+  swept_ = step > options_.plan.exact_step;
+  if (swept_ && !part_certificate_)
+    part_certificate_ =
+        std::make_unique<HingeCertificate>(part.problem(), options_.column_dual_norm);
+  const bool solved = swept_ && solve_by_sweeps(problem, part, *part_certificate_, options_.plan,
+                                                step, kInner * tol, monitor_, found);
+  if (!solved && !solve_exactly(problem, part, kInner * tol, found)) return false;
+  point.alpha = alpha;
+  point.iterations = found.iterations;
+  return prove(part, found, point, strengths);
+}
+
+bool HingePath::solve_exactly(const HingeProblem& problem, const HingePart& part, double tol,
+                              PartSolution& point) {
+  const auto outputs = static_cast<std::size_t>(outputs_);
+  std::vector<double> weights(part.features().size() * outputs, 0.0);
+  for (std::size_t a = 0; a < point.used.size(); ++a)
+    std::copy_n(point.weights.data() + a * outputs, outputs,
+                weights.data() + point.used[a] * outputs);
   const InteriorPointMonitor watching{[this] {
     monitor_.poll();
   }, [this](int iteration, double objective, double gap, int64_t nonzeros) {
     monitor_.record(iteration, objective, gap, nonzeros);
   }, &Monitor::stopping};
-  InteriorPointOptions options{.tol = kSharp * kInner * tol, .max_iter = kWarmSteps};
-  options.max_iter = std::min(options.max_iter, options_.max_iter);
-  const InteriorPointStart warm{dual.data(), weights.data(), old.intercept.data()};
+  InteriorPointOptions options{.tol = kSharp * tol,
+                               .max_iter = std::min(kWarmSteps, options_.max_iter)};
+  const InteriorPointStart warm{point.dual.data(), weights.data(), point.intercept.data()};
   InteriorPointResult found = InteriorPoint(problem, part.norms(), warm, options, watching).solve();
-  int64_t iterations = found.iterations;
+  int64_t iterations = point.iterations + found.iterations;
   if (!found.converged && !Monitor::stopping()) {
     options.max_iter = options_.max_iter;
     found = InteriorPoint(problem, part.norms(), {}, options, watching).solve();
     iterations += found.iterations;
   }
-  if (!found.converged) return false;
-  point.alpha = alpha;
-  point.iterations = iterations;
-  return prove(part, found, point, strengths);
+  point = {std::move(found.used), std::move(found.weights), std::move(found.intercept),
+           std::move(found.dual), iterations};
+  return found.converged;
 }
 
-bool HingePath::prove(const HingePart& part, InteriorPointResult& found, HingePathPoint& point,
+bool HingePath::prove(const HingePart& part, PartSolution& found, HingePathPoint& point,
                       std::vector<double>& strengths) {
   auto model = std::make_shared<HingeModel>();
   const auto outputs = static_cast<std::size_t>(outputs_);
@@ -312,13 +332,8 @@ bool HingePath::prove(const HingePart& part, InteriorPointResult& found, HingePa
   point.model = std::move(model);
   point.dual = std::move(found.dual);
   for (double& y : point.dual) y *= point.alpha;
-  if (!certificate_.repair(point.dual)) return false;
-  certificate_.strengths(point.dual, point.alpha, strengths);
-  const double factor = 1.0 / certificate_.excess(point.dual, point.alpha, strengths);
-  if (!(factor > 0.0)) return false;
-  point.bound = factor * certificate_.value(point.dual) * kDown;
-  for (double& y : point.dual) y *= factor;
-  return true;
+  point.bound = certificate_.prove(point.dual, point.alpha, strengths);
+  return std::isfinite(point.bound);
 }
 
 }  // namespace sparsvm

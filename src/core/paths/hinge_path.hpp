@@ -21,8 +21,8 @@
 
 #include "paths/hinge_certificate.hpp"
 #include "paths/hinge_part.hpp"
+#include "paths/sweeps.hpp"
 #include "problem/problem.hpp"
-#include "solvers/interior_point/interior_point.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {
@@ -32,10 +32,9 @@ struct HingePathOptions {
   double reach;             // of the strong rule: how far a dual norm may move, in changes of alpha
   double column_dual_norm;  // see HingeCertificate
   int max_iter;             // Newton steps of one solve
-  // Multiplications of a Newton step from the side of the features, beyond which others solve.
-  double most_step;
-  bool single_precision;  // what weights and intercepts are rounded to
-  bool keep_duals;        // of points between two solutions
+  PartPlan plan;            // which solver
+  bool single_precision;    // what weights and intercepts are rounded to
+  bool keep_duals;          // of points between two solutions
 };
 
 // Weights of some features, with what they are worth at any alpha.
@@ -93,7 +92,9 @@ class HingePath {
   const HingePart& part(std::vector<int32_t> features);
   bool solve_part(const HingePart& part, double alpha, double tol, const HingePathPoint& begin,
                   HingePathPoint& point, std::vector<double>& strengths);
-  bool prove(const HingePart& part, InteriorPointResult& found, HingePathPoint& point,
+  bool solve_exactly(const HingeProblem& problem, const HingePart& part, double tol,
+                     PartSolution& point);
+  bool prove(const HingePart& part, PartSolution& found, HingePathPoint& point,
              std::vector<double>& strengths);
   bool within(const HingePathPoint& point, double tol) const {
     return point.gap() <= tol * std::abs(point.objective());
@@ -109,11 +110,13 @@ class HingePath {
   int64_t n_, K_, outputs_;
   double largest_mass_ = 0.0, mean_margin_ = 0.0;
   std::unique_ptr<HingePart> part_;
+  std::unique_ptr<HingeCertificate> part_certificate_;
   std::vector<char> marked_;    // groups of the working set
   std::vector<double> lambda_;  // mass / alpha
   Last last_;
   HingePathPoint zero_, left_;
   bool all_classes_ = true, has_zero_ = false, has_left_ = false;
+  bool swept_ = false;  // whether the last solution came from sweeps
   double curvature_ = std::numeric_limits<double>::infinity();
 };
 

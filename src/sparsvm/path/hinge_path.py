@@ -1,4 +1,4 @@
-"""Paths of the hinge with a norm, on few samples: found and proven in native code.
+"""Paths of the hinge with a norm: found and proven in native code.
 
 The native path holds the last point with the strengths of all groups of features at it, solves on
 those that matter, proves points between two solutions by both, and hands over all points of a grid
@@ -19,13 +19,15 @@ from sparsvm.path.continuation import Continuation
 from sparsvm.path.points import Kept, by_classes
 from sparsvm.problem.solution import History, Solution, relative
 from sparsvm.solvers import InteriorPoint, blas_threads
-from sparsvm.solvers.registry import most_step_of_interior_point
+from sparsvm.solvers.registry import PathPlan, path_plan
 from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.progress import progress
 
 # Settings.
 # Points that may be left to other solvers before the native path is given up.
 FAILURES = 3
+# Entries of a dual point, of which the native path holds some.
+LARGEST_DUAL = 2**22
 
 
 class Found(NamedTuple):
@@ -63,10 +65,13 @@ class HingePath:
     ) -> None:
         problem, control = steps.problem, steps.control
         solver = steps.solver if isinstance(steps.solver, InteriorPoint) else InteriorPoint()
+        plan = _plan(steps)
+        assert plan is not None
         self.steps, self.problem, self.grid, self.dtype = steps, problem, grid, dtype
         self._solutions, self._failures = solutions, 0
         self._enough = grid.size if ahead else 1
         self._ready: list[dict[str, Any]] = []
+        self._name = "auto" if steps.solver == "auto" else InteriorPoint.name
         self._model: tuple[Any, Any, Floats] | None = None
         self._native = _core.HingePath(
             hinge_problem(problem),
@@ -75,7 +80,7 @@ class HingePath:
             tol=control.tol,
             reach=steps.reach,
             max_iter=solver.max_iter,
-            most_step=np.inf if steps.solver != "auto" else most_step_of_interior_point(problem),
+            plan=np.array(plan, dtype=np.float64),
             single_precision=dtype == np.float32,
             keep_duals=solutions,
             callback=progress(InteriorPoint.name, control),
@@ -88,22 +93,19 @@ class HingePath:
     def follows(steps: Continuation) -> bool:
         """Whether the points can be found and proven in native code.
 
-        The problem must be one that ``auto`` leaves to the interior point from a warm start.
+        By the interior point, or by what ``auto`` makes of many samples.
         """
-        problem, solver = steps.problem, steps.solver
+        problem = steps.problem
         return (
             problem.convex
             and homogeneous(problem)
             and problem.penalty.built_in
             and not problem.penalty.only_prox
             and problem.columns is None
+            and problem.n * problem.n_classes <= LARGEST_DUAL
             and steps.control.max_iter is None
             and steps.last is not None
-            and (
-                most_step_of_interior_point(problem) > 0.0
-                if solver == "auto"
-                else solver == InteriorPoint.name or isinstance(solver, InteriorPoint)
-            )
+            and _plan(steps) is not None
         )
 
     @property
@@ -182,5 +184,11 @@ class HingePath:
             n_iter=found["iterations"],
             seconds=found["seconds"],
             history=History.empty(),
-            solver=InteriorPoint.name,
+            solver=self._name,
         )
+
+
+def _plan(steps: Continuation) -> PathPlan | None:
+    if isinstance(steps.solver, InteriorPoint) or steps.solver == InteriorPoint.name:
+        return PathPlan()
+    return path_plan(steps.problem, steps.control) if steps.solver == "auto" else None

@@ -10,7 +10,6 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm.certificate.certify import certified
-from sparsvm.numerics.rounding import NO_SIZE
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
@@ -24,32 +23,6 @@ from sparsvm.solvers.sdca import SDCA
 # The relative gap to which sdca prepares a start. Measured on 5000 digits with l1: from 3e-2 the
 # whole took 1.7 times longer, below 5e-3 sdca took longer than it saved.
 START_GAP = 1e-2
-# Newton steps allowed in one subproblem; more mean that its smoothing is too weak.
-STEPS = 40
-# Along convergent runs the gain stayed near this over the relative gap.
-FIRST_GAIN = 0.03
-# What a subproblem that took too many is made easier by.
-CUT = 10.0
-# Growth of the gain by the steps that the last subproblem took.
-GROWTH = ((8, 3.0), (15, 1.9), (25, 1.3), (STEPS, 1.0))
-# The gain of the first subproblem, at most. This and the rest of the block are rules of thumb:
-# halving or doubling one is not known to matter.
-MOST_GAIN = 1e5
-# Subproblems in a row that brought nothing, or failed, before the method gives up.
-PATIENCE = 12
-# A gap that falls to this share is progress; without it the next aim falls to the second. Small
-# gains make small steps: a fall by SLOW counts as so little of a subproblem that brought nothing.
-# Of 3,330 small degenerate problems 6 stall instead of 9.
-PROGRESS, SHARPER_AIM = 0.9, 0.1
-SLOW, SLOW_COUNT = 1e-3, 0.25
-# The least aim, in tolerances.
-LEAST_AIM = 1e-3
-# Weakness of the proximal term: this over the aim, within limits; that of the intercepts so many
-# times as much; after a failure it falls, after a success it grows by these factors.
-WEAKNESS, LEAST_WEAKNESS, MOST_WEAKNESS = 100.0, 1e3, 1e10
-INTERCEPT_WEAKNESS, WEAKNESS_FALL, WEAKNESS_GROWTH = 100.0, 10.0, 3.0
-# Accuracy of a subproblem in aims, and the coarsest.
-ACCURACY, COARSEST = 0.1, 1e-2
 
 
 class Newton(Solver):
@@ -147,17 +120,12 @@ def _prepared(problem: Problem, control: Control) -> Start:
 
 
 class _Run:
-    """The method with the sizes of its terms, subproblem after subproblem."""
+    """The method, subproblem after subproblem, with the best certified points."""
 
     def __init__(self, problem: Problem, start: Start, direct: int, report: Report | None) -> None:
         self.direct = direct
         self.method = _method(problem)
-        self.steps, self.idle, self.failures = 0, 0.0, 0
-        margin = float(np.sum(problem.mass * problem.margins().max(axis=1)))
-        # Scores are of the size of the margins; the multipliers sum to 1 / alpha.
-        self.margin = margin if margin > 0.0 else 1.0
-        self.mass = 1.0 / problem.alpha
-        self.size = _expected_size(problem, self.margin)
+        self.steps, self.stalled = 0, False
         dual = start.dual
         if dual is None:
             dual = np.zeros((problem.n, problem.n_classes))
@@ -168,62 +136,20 @@ class _Run:
             on_simplices(problem, dual) / problem.alpha,
         )
         self.best = MethodIncumbent(problem, self.method, report)
-        self.gain = float(
-            np.clip(FIRST_GAIN / max(self.best.relative_gap, NO_SIZE), 1.0, MOST_GAIN)
-        )
-        self.aim, self.weakest = 1.0, np.inf
-
-    @property
-    def stalled(self) -> bool:
-        """Whether many subproblems, or attempts at one, brought nothing."""
-        return max(self.idle, self.failures) >= PATIENCE
+        self.method.begin(min(self.best.relative_gap, MOST))
 
     def advance(self, tol: float, limit: int) -> None:
-        """Solve one subproblem, take or leave its result, and set the terms of the next."""
-        # What the subproblem should reach: the present gap, or less where its own inexactness
-        # has kept the gap from falling.
-        # Never less than rounding lets it reach: from there on no subproblem counts as solved, and
-        # all gain is cut away.
-        self.aim = max(min(self.best.relative_gap, self.aim), LEAST_AIM * tol)
-        size = self.method.typical_size or self.size
-        # The proximal term shifts the dual by (relative change of W) / weakness, its own radius
-        # being 1: that has to be well below the gap.
-        usual = np.clip(WEAKNESS / self.aim, LEAST_WEAKNESS, MOST_WEAKNESS)
-        weakness = float(min(usual, self.weakest))
-        report = self.method.solve(
-            gain=self.gain / self.margin,
-            sigma=weakness * size,
-            sigma_free=INTERCEPT_WEAKNESS * weakness * self.margin / self.mass,
-            accuracy=min(ACCURACY * self.aim, COARSEST),
-            limit=min(STEPS, max(limit - self.steps, 1)),
-            typical=size,
+        """Solve one subproblem, and take or leave its result."""
+        report = self.method.advance(
+            min(self.best.relative_gap, MOST),
+            tol=tol,
+            left=limit - self.steps,
             direct=self.direct,
         )
         self.steps += max(report["steps"], 1)
         before = self.best.gap
         self.best.renew()
-        if not report["solved"]:
-            self.method.reject()
-            self.gain /= CUT
-            self.weakest = max(weakness / WEAKNESS_FALL, 1.0)
-            self.failures += 1
-            return
-        self.method.accept()
-        self.failures = 0
-        self.weakest *= WEAKNESS_GROWTH
-        if self.best.gap < PROGRESS * before:
-            self.idle = 0.0
-        else:
-            self.idle += SLOW_COUNT if self.best.gap < (1.0 - SLOW) * before else 1.0
-            self.aim *= SHARPER_AIM
-        self.gain *= next(factor for most, factor in GROWTH if report["steps"] <= most)
-
-
-def _expected_size(problem: Problem, margin: float) -> float:
-    """Return the size of weighted coefficients that alone would give scores like the margins."""
-    rms = problem.column_norms / np.sqrt(problem.n) * problem.penalty.inverse_omega
-    largest = float(rms.max(initial=0.0))
-    return margin / largest if largest > 0.0 else 1.0
+        self.stalled = self.method.settle(before, self.best.gap)
 
 
 def _method(problem: Problem) -> Any:

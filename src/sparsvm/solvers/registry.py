@@ -52,6 +52,8 @@ MANY_SAMPLES = 500
 MANY_SPARSE_SAMPLES, MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS = 50, 150
 TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON = 3000
 LAST_DIGITS = 1e-5
+# Where newton takes over from sdca on dense data.
+FIRST_DIGITS = 1e-3
 # Sweeps before newton, whose steps cost the more of them the more coefficients there are, the most
 # and the least.
 SWEEPS_PER_COEFFICIENT, FEW_SWEEPS, FEWEST_SWEEPS = 0.5, 300, 50
@@ -111,23 +113,55 @@ def _sparse(problem: Problem, control: Control) -> bool:
     return problem.n > (MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS if last else MANY_SPARSE_SAMPLES)
 
 
-def most_step_of_interior_point(problem: Problem) -> float:
-    """Return how dear a step of interior_point may be for it to be the first from a warm start.
-
-    In multiplications from the side of the features, for hinges with norms on some of the features.
-    0 where others come first whatever it costs.
-    """
-    if problem.n > MANY_SAMPLES:
-        return 0.0
-    dense = not problem.design.is_sparse or problem.penalty.free.size > 0
-    return math.inf if dense or problem.n <= MANY_SPARSE_SAMPLES else AFFORDABLE_STEP
-
-
 def _rows(problem: Problem) -> bool:
     """Whether sdca has Newton steps of its own: norms of features over the classes."""
     terms = problem.penalty
     joint = terms.is_group_norm and not terms.per_class and problem.n_outputs > 1
     return joint and terms.by_features and terms.free.size == 0
+
+
+class PathPlan(NamedTuple):
+    """What the table says of the next point of a path, for hinges with norms on some features.
+
+    The steps are multiplications of one of interior_point's from the side of the features.
+
+    Attributes
+    ----------
+    exact_step : float
+        Up to this, interior_point solves from the last point; beyond, sdca and newton do.
+    affordable_step : float
+        Up to this, newton goes on from the first of the two gaps, beyond from the second.
+    first_until, second_until : float
+        The relative gaps.
+    sweeps_per_coefficient, fewest_sweeps, most_sweeps : float
+        How many sweeps newton waits for at most, where it goes on from the first; all 0: for all.
+    """
+
+    exact_step: float = math.inf
+    affordable_step: float = AFFORDABLE_STEP
+    first_until: float = 0.0
+    second_until: float = 0.0
+    sweeps_per_coefficient: float = 0.0
+    fewest_sweeps: float = 0.0
+    most_sweeps: float = 0.0
+
+
+def path_plan(problem: Problem, control: Control) -> PathPlan | None:
+    """Return the plan of a hinge with a norm; None where neither can take all of its points."""
+    n, every_feature = problem.n, problem.penalty.free.size == 0
+    sparse = problem.design.is_sparse and every_feature
+    if n <= (MANY_SPARSE_SAMPLES if sparse else MANY_SAMPLES):
+        return PathPlan()
+    if problem.margin_matrix is not None or not every_feature:
+        return None
+    if sparse:
+        last = control.tol < LAST_DIGITS and n <= TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON
+        until = 1e-4 if last and problem.penalty.polyhedral else 0.0
+        exact = AFFORDABLE_STEP if n <= MANY_SAMPLES else 0.0
+        return PathPlan(exact, AFFORDABLE_STEP, until, until)
+    second = 0.0 if _rows(problem) else FIRST_DIGITS
+    sweeps = (SWEEPS_PER_COEFFICIENT, FEWEST_SWEEPS, FEW_SWEEPS)
+    return PathPlan(CHEAP_STEP, AFFORDABLE_STEP, FIRST_DIGITS, second, *sweeps)
 
 
 # Read from the top: the first rule that applies wins, with those of its solvers that can solve the
@@ -189,7 +223,7 @@ RULES: tuple[Rule, ...] = (
         "l1/linf: 1.2 and 1.9 s, newton and interior_point 6 and 6",
     ),
     Rule(
-        (("sdca", 1e-3, _sweeps_before_newton), "newton", "interior_point"),
+        (("sdca", FIRST_DIGITS, _sweeps_before_newton), "newton", "interior_point"),
         lambda problem, control: _step(problem) <= AFFORDABLE_STEP,
         "cheap sweeps first, but where classes overlap or features are not scaled they may go on "
         "for ever: seven generated sets (634 to 1692 samples, 5 to 40 classes, noisy labels) 8.9 "
@@ -199,7 +233,7 @@ RULES: tuple[Rule, ...] = (
         "and 5.2 s with digits and l1/linf",
     ),
     Rule(
-        (("sdca", 1e-3), "newton", "interior_point"),
+        (("sdca", FIRST_DIGITS), "newton", "interior_point"),
         lambda problem, control: True,
         "cheap sweeps first, then systems of the size of the active coefficients: 5000 raw digits, "
         "l1, to 1e-6: 2.7 and 8.9 s, newton from 1e-2 on 3.4 and 17",
