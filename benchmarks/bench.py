@@ -36,6 +36,9 @@ LIGHTNING = Path(__file__).parents[1] / "build/lightning/bin/python"
 # The eight colours of Okabe and Ito, which the colour-blind can tell apart; markers do so, too.
 COLOURS = ["#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#cc79a7", "#999999"]
 MARKERS = "os^vDP*X<>ph"
+# Taken at the start: what is checked out may change while a run goes on.
+GIT = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+COMMIT = subprocess.run(GIT, capture_output=True, text=True).stdout.strip() or "unknown"
 TERMS = """\
 Each package is asked for finer and finer tolerances, from scratch each time. A point of a curve is
 one such run: its processor seconds, and how far its objective is above a lower bound that a fit of
@@ -119,11 +122,9 @@ def machine():
         pass
     if LIGHTNING.is_file():
         found.append("lightning 0.6.2.post0")
-    told = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
-    commit = subprocess.run(told, capture_output=True, text=True).stdout.strip() or "unknown"
     load = f", load {os.getloadavg()[0]:.0f} when it ended"
     return (
-        f"Commit {commit}; {names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+        f"Commit {COMMIT}; {names[0] if names else platform.machine()}, {os.cpu_count()} cores"
         f"{load}, one thread, Python {platform.python_version()}; {', '.join(filter(None, found))}."
     )
 
@@ -131,6 +132,7 @@ def machine():
 def curves(results, problem, file):
     """Draw the distance from the optimum against processor seconds, a panel for each data set."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     part = results[results["problem"] == problem]
     sets = list(part.groupby("data"))
@@ -153,6 +155,9 @@ def curves(results, problem, file):
                 label=name,
             )
         ax.set(xscale="log", yscale="log", title=data, xlabel="processor seconds of one run")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ax.xaxis.set_minor_locator(NullLocator())
         ax.axhline(1e-6, color="0.8", zorder=0)
         ax.axhline(1e-3, color="0.8", zorder=0)
     axes[0, 0].set_ylabel("above the proven bound, relative")
