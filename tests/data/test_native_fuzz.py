@@ -220,7 +220,6 @@ def test_the_interior_point_takes_a_tilt_without_features():
         intercept=None,
         tol=1e-4,
         max_iter=30,
-        explicit_coordinates=True,
         across_features=False,
         inside=False,
         residual=1e-8,
