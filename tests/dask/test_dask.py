@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 
@@ -19,6 +20,7 @@ da = pytest.importorskip("dask.array")
 
 from distributed import Client, LocalCluster  # noqa: E402
 
+import sparsvm.dask  # noqa: E402
 from sparsvm import partitioned  # noqa: E402
 from sparsvm.dask import SparseSVC, SparseSVCCV, svm_path  # noqa: E402
 from sparsvm.partitioned import split_rows  # noqa: E402
@@ -42,6 +44,16 @@ def _data(n=2000, d=15, K=3, seed=0):
     truth[:4] = rng.standard_normal((4, K))
     X = rng.standard_normal((n, d))
     return X, (X @ truth + 0.7 * rng.standard_normal((n, K))).argmax(axis=1)
+
+
+def left_over(client, seconds=10.0):
+    """Return how many tasks the scheduler still has, after some seconds if there are any."""
+    deadline = time.monotonic() + seconds
+    while count := client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+        if time.monotonic() > deadline:
+            return count
+        time.sleep(0.05)
+    return 0
 
 
 def test_the_optimum_is_that_of_one_machine_and_predictions_are_lazy(client):
@@ -125,10 +137,7 @@ def test_nothing_is_left_on_the_cluster_and_the_model_pickles(client):
     X, y = _data(n=500)
     arrays = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
     model = SparseSVC(alpha=0.02, client=client).fit(*arrays)
-    deadline = time.monotonic() + 10.0
-    while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-        assert time.monotonic() < deadline, "tasks are left on the cluster"
-        time.sleep(0.05)
+    assert left_over(client) == 0
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.coef_, model.coef_)
     assert again.client is None
@@ -165,11 +174,33 @@ def test_persisted_data_outlive_a_fit_and_a_failed_one(client):
     assert np.array_equal(first.coef_, again.coef_)
 
 
-@pytest.mark.parametrize("tall", [np.inf, 1e-9], ids=["clusters", "multipliers"])
-def test_a_fit_survives_the_death_of_a_worker(monkeypatch, tall):
-    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
-    X, y = _data(n=8000)
-    whole = OnOneMachine(alpha=0.005, tol=1e-5).fit(X, y)
+def _objectives(what, room, **where):
+    """Return a function of partitions that gives the objectives and the largest gap."""
+    options = {"tol": 1e-4, **where}
+    loss = "logistic" if what == "smooth" else "hinge"
+
+    def fitted(*data):
+        if what == "path":
+            path = room.svm_path(*data, alphas=[0.05, 0.02, 0.01], **options)
+        elif what == "cross-validation":
+            path = room.SparseSVCCV(alphas=[0.05, 0.02], cv=2, **options).fit(*data).path_
+        else:
+            model = room.SparseSVC(loss, alpha=0.005, **options).fit(*data)
+            return np.array([model.objective_]), model.dual_gap_
+        return path.objectives, path.gaps.max()
+
+    return fitted
+
+
+@pytest.mark.parametrize(
+    "what", ["clusters", "multipliers", "smooth", "gathered", "path", "cross-validation"]
+)
+def test_what_runs_survives_the_death_of_a_worker(monkeypatch, what):
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", 1e-9 if what == "multipliers" else np.inf)
+    if what == "gathered":
+        monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", 1 << 28)
+    X, y = _data(n=4000)
+    expected, _ = _objectives(what, partitioned)(split_rows(X, y, rows=400))
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
@@ -179,9 +210,10 @@ def test_a_fit_survives_the_death_of_a_worker(monkeypatch, tall):
         arrays = da.from_array(X, chunks=(400, -1)), da.from_array(y, chunks=400)
         victim = next(iter(client.run(os.getpid).values()))
         threading.Timer(0.4, os.kill, (victim, signal.SIGKILL)).start()
-        model = SparseSVC(alpha=0.005, tol=1e-4, client=client).fit(*arrays)
-    assert model.dual_gap_ <= 1e-4
-    assert model.objective_ == pytest.approx(whole.objective_, rel=1.2e-4)
+        found, gap = _objectives(what, sparsvm.dask, client=client)(*arrays)
+        assert left_over(client) == 0
+    assert gap <= 1e-4
+    assert np.array_equal(found, expected)
 
 
 def test_what_is_no_collection_is_refused_in_a_sentence(client):
@@ -267,6 +299,23 @@ def test_clones_have_the_same_client_and_unfitted_models_say_so(client):
         assert copy.client is model.client and model.get_params() == copy.get_params()
         with pytest.raises(NotFittedError):
             copy.predict(da.zeros((4, 2)))
+
+
+def test_columns_closed_clients_and_a_missing_dask_are_said_at_once(client, monkeypatch):
+    X, y = _data(n=200)
+    lazy, labels = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    model = SparseSVC(alpha=0.05, client=client).fit(lazy, labels)
+    for other in (lazy[:, :4], lazy[:, 0]):
+        with pytest.raises(ValueError, match="fitted on 15 features"):
+            model.predict(other)
+    with Client(client.cluster, set_as_default=False) as closed:
+        pass
+    with pytest.raises(ValueError, match="client is closed"):
+        SparseSVC(client=closed).fit(lazy, labels)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    for fit in (SparseSVC().fit, SparseSVCCV().fit, svm_path):
+        with pytest.raises(ImportError, match=r"sparsvm\[dask\]"):
+            fit(lazy, labels)
 
 
 def test_weights_are_given_by_the_names_of_the_columns_of_a_frame(client):

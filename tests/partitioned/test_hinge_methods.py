@@ -128,6 +128,24 @@ def test_sparse_rows_whose_means_the_driver_cannot_hold_need_no_clusters(monkeyp
         assert each.bound <= whole.objective_ * (1 + 1e-9)
 
 
+def test_features_that_no_curved_sample_has_do_not_end_a_quasi_newton_fit(monkeypatch):
+    """The diagonal alone left them without curvature: no step was a descent, and the gap 0.9."""
+    monkeypatch.setattr("sparsvm.partitioned.prepare.SAMPLE_ROWS", 100)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.STORE_BYTES", 1000)
+    monkeypatch.setattr("sparsvm.partitioned.model.MOST_VARIABLES", 20)
+    rng = np.random.default_rng(0)
+    n, d, each = 400, 300, 5
+    often = np.arange(1, d + 1) ** -0.7
+    columns = rng.choice(d, size=n * each, p=often / often.sum())
+    rows = np.repeat(np.arange(n), each)
+    X = sp.csr_array((np.abs(rng.standard_normal(n * each)), (rows, columns)), shape=(n, d))
+    y = (X @ rng.standard_normal((d, 3))).argmax(axis=1)
+    best = OnOneMachine(penalty="l1/l2", alpha=1e-3, tol=1e-6).fit(X, y).objective_
+    model = SparseSVC(penalty="l1/l2", alpha=1e-3, tol=0.02).fit(split_rows(X, y, rows=200))
+    assert model.dual_gap_ <= 0.02
+    assert model.result_.dual_objective <= best * (1 + 1e-9) <= model.objective_ * (1 + 2e-9)
+
+
 def test_the_lagrangian_is_below_the_hinge_with_derivatives_of_both_orders():
     rng = np.random.default_rng(0)
     n, K = 60, 4

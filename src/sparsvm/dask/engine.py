@@ -21,10 +21,19 @@ class Cluster:
     @classmethod
     def of(cls, client: Any) -> Cluster:
         """Return the engine of a client, or of the current one."""
+        try:
+            from distributed import default_client
+        except ImportError as error:
+            raise ImportError(
+                'sparsvm.dask needs Dask, which is not installed: pip install "sparsvm[dask]".'
+            ) from error
         if client is not None:
+            if getattr(client, "status", "") in ("closing", "closed"):
+                raise ValueError(
+                    "The Dask client is closed: open another with distributed.Client(...), and "
+                    "pass it as client=..."
+                )
             return cls(client)
-        from distributed import default_client
-
         try:
             return cls(default_client())  # type: ignore[no-untyped-call]
         except ValueError as error:

@@ -23,6 +23,7 @@ class LazyPredictions:
 
     client: Any
     classes_: Array
+    n_features_in_: int
     to_local: Any
 
     def decision_function(self, X: Any) -> Any:
@@ -95,6 +96,12 @@ class LazyPredictions:
                 )
             X = X.to_dask_array()
         local.__dict__.pop("feature_names_in_", None)
+        width = X.shape[1] if X.ndim > 1 else 0
+        if not (width == self.n_features_in_ or np.isnan(width)):  # nan: not known
+            raise ValueError(
+                f"The model was fitted on {self.n_features_in_} features; got an array of shape "
+                f"{X.shape}."
+            )
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         outputs = len(local.classes_)
