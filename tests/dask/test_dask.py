@@ -23,6 +23,7 @@ from distributed import Client, LocalCluster  # noqa: E402
 import sparsvm.dask  # noqa: E402
 from sparsvm import partitioned  # noqa: E402
 from sparsvm.dask import SparseSVC, SparseSVCCV, svm_path  # noqa: E402
+from sparsvm.losses import Hinge, SquaredHinge  # noqa: E402
 from sparsvm.partitioned import split_rows  # noqa: E402
 from sparsvm.penalties import L1  # noqa: E402
 
@@ -109,6 +110,36 @@ def test_the_same_partitioning_gives_the_same_bits(client, monkeypatch, tall):
     assert np.array_equal(one.coef_, two.coef_)
     alone = partitioned.SparseSVC(alpha=0.01).fit(split_rows(X, y, rows=250))
     assert np.array_equal(one.coef_, alone.coef_)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+@pytest.mark.parametrize("method", ["clusters", "multipliers", "smooth", "gathered"])
+def test_64_partitions_without_some_classes_rows_or_weight_have_the_bits_of_threads(
+    client, monkeypatch, method, kind
+):
+    tall = 1e-9 if method == "multipliers" else np.inf
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
+    if method == "gathered":
+        monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", 1 << 28)
+    X, y = _data(n=640, d=8)
+    order = np.argsort(y, kind="stable")
+    X, y = np.where(np.abs(X) > 0.5, X, 0.0)[order].astype(np.float32), np.array(list("abc"))[y]
+    X, y = sp.csr_array(X) if kind == "sparse" else X, y[order]
+    weight = np.random.default_rng(0).integers(0, 3, y.size).astype(float)
+    weight[100:130] = 0.0  # three partitions
+    cost = [[0, 1, 2], [1, 0, 1], [3, 1, 0]]
+    loss = SquaredHinge(cost) if method == "smooth" else Hinge(cost)
+    cuts = [slice(at, at + 10) for at in range(0, 640, 10)]
+    parts = [(X[cut], y[cut], weight[cut]) for cut in [*cuts, slice(0, 0)]]
+    options = {"loss": loss, "alpha": 0.03, "class_weight": "balanced"}
+    model = SparseSVC(**options, client=client).fit(parts)
+    threads = partitioned.SparseSVC(**options, n_jobs=2).fit(parts)
+    whole = OnOneMachine(**options, tol=1e-5).fit(X, y, weight)
+    assert model.dual_gap_ <= 1e-3
+    assert model.coef_.dtype == np.float32
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1.1e-3)
+    assert np.array_equal(model.coef_, threads.coef_)
+    assert np.array_equal(model.intercept_, threads.intercept_)
 
 
 def test_files_are_read_by_the_workers(client, tmp_path):

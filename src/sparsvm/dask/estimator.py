@@ -19,9 +19,9 @@ class SparseSVC(LazyPredictions, OverPartitions):
     """Sparse support vector classifier on a Dask cluster, certified over all the data.
 
     Objective and parameters are those of :class:`sparsvm.SparseSVC`. Rows stay on the workers;
-    the driver is sent sums over them, or weighted means and the few rows that decide
-    (:class:`sparsvm.partitioned.SparseSVC` says how). Everything is a task with recorded inputs, so
-    that a lost worker's part is computed again.
+    the driver is sent sums over them, or weighted means and the few rows that decide, or all of
+    them where they take at most 256 MB (:class:`sparsvm.partitioned.SparseSVC` says how).
+    Everything is a task with recorded inputs, so that a lost worker's part is computed again.
 
     Parameters
     ----------
