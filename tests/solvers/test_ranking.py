@@ -1,5 +1,7 @@
 """Every solver of label ranking ends at the optimum of a conic solver, with a valid bound."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,6 +16,7 @@ from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.restriction import group_strength
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import BCD, FISTA, BlockNewton, ProxNewton, SpaRSA
+from sparsvm.solvers.prox_newton import least_shifted
 from sparsvm.solvers.ranking import resolve_ranking
 
 WEIGHTS = np.array([1.0, 0.5, 2.0, 1.0, 0.0, 1.0, 1.5, 1.0])
@@ -104,6 +107,38 @@ def test_a_working_set_grows_to_the_solution_of_many_features():
     # From the solution there is nothing left to do.
     start = Start(found.coef, found.intercept)
     assert ProxNewton().solve(problem, start, Control(tol=1e-6)).n_iter == 0
+
+
+@pytest.mark.parametrize("name", ["l1", "elasticnet"])
+def test_columns_of_any_scale_take_tens_of_iterations(name):
+    # Hundreds, or 2000 in vain, while steps along scores that all labels share were not limited.
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((100, 20)) * 10.0 ** rng.uniform(-3.0, 3.0, 20)
+    Y = rng.random((100, 3)) < 0.4
+    sets, y = np.unique(Y, axis=0, return_inverse=True)
+    args = (make_design(X), y.reshape(-1).astype(np.int32), np.full(100, 0.01))
+    terms = {"l1": L1(), "elasticnet": ElasticNet(0.5)}[name].resolve(20, 3)
+    problem = RankingProblem.of(*args, PairwiseSquaredHinge(sets, False), terms, 0.01, True)
+    found = ProxNewton().solve(problem, None, Control(tol=1e-6))
+    assert found.status == "optimal"
+    assert found.n_iter < 200
+
+
+@pytest.mark.parametrize("L", [2, 3, 4, 7])
+@pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.3), ElasticNet(0.9), L2()])
+def test_no_shift_of_all_labels_has_a_smaller_penalty(penalty, L):
+    rng = np.random.default_rng(L)
+    W = rng.standard_normal((L, 5))
+    terms = replace(penalty.resolve(5, L), omega=np.array([0.0, 0.1, 1.0, 2.0, 10.0]))
+    shifted = least_shifted(terms, W)
+    np.testing.assert_array_equal(shifted[:, 0], W[:, 0])
+    np.testing.assert_allclose(np.ptp(shifted - W, axis=0), 0.0, atol=1e-15)
+    least = terms.value(shifted)
+    for j in range(1, 5):
+        for shift in np.linspace(-2.0, 2.0, 41):
+            other = shifted.copy()
+            other[:, j] += shift
+            assert terms.value(other) >= least * (1.0 - 1e-14)
 
 
 def test_a_limit_of_iterations_is_kept_and_told():

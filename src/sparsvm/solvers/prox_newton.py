@@ -12,6 +12,7 @@ from sparsvm.certificate.certify import certified, certify
 from sparsvm.certificate.ranking_gap import balanced
 from sparsvm.numerics.conjugate_gradients import conjugate_gradients
 from sparsvm.numerics.rounding import NO_SIZE
+from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.ranking import RankingProblem
 from sparsvm.problem.restriction import Restriction, columns_of, group_strength
@@ -34,8 +35,9 @@ STILL_FALLING = 10.0
 # the diagonal of the Hessian, at first, at least, and beyond which a face gives no step.
 MOST_PRODUCTS, LEFT = 100, 0.05
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-4, 1e-10, 1e3
-# Factors of the damping after a step, and after a step that did not lower the objective.
-LESS_DAMPING, MORE_DAMPING = 0.1, 100.0
+# Factors of the damping after a step of this share at least, and after one of less or none: scores
+# that all labels share do not change the loss, and along them only the damping limits a step.
+LESS_DAMPING, LONG, MORE_DAMPING, SHORT = 0.1, 0.25, 100.0, 0.05
 # Line searches: sufficient decrease, trials, the factor of a Newton step from one to the next, and
 # the share of the objective that is rounding.
 ARMIJO, HALVINGS, SHORTER, ROUNDING = 1e-4, 25, 0.25, 4e-16
@@ -56,7 +58,9 @@ class ProxNewton(Solver):
     On the face of :math:`W^+` (the coefficients that are not zero; for largest absolute values
     those that are tied move together) the penalty is smooth, and one Newton step by
     conjugate gradients follows, damped and with a line search on the objective. The loss is
-    piecewise quadratic, so on the right face and piece one such step is exact.
+    piecewise quadratic, so on the right face and piece one such step is exact. Scores that all
+    labels share do not change the loss: in that direction the separable penalties are minimised
+    exactly after each proximal step, and a step that was short raises the damping.
 
     All this runs on a working set of features, which grows by the features with the largest
     violation of the optimality conditions until the gap on all features is within the tolerance.
@@ -238,6 +242,9 @@ class _Inner:
             if loss <= model + ROUNDING * abs(self.loss):
                 break
             self.factor *= 2.0
+        if terms.separable:
+            W = least_shifted(terms, W)
+            scores = problem.scores(W, b)
         self._accept(W, b, scores)
 
     def newton_step(self) -> None:
@@ -254,10 +261,14 @@ class _Inner:
             return
         while self.damping <= MOST_DAMPING:
             step = self._newton_direction(hessian, face, gradient, metric)
-            if self._searched(face, step, float(gradient @ step)):
+            length = self._searched(face, step, float(gradient @ step))
+            if length >= LONG:
                 self.damping = max(LESS_DAMPING * self.damping, LEAST_DAMPING)
+            elif length < SHORT:
+                self.damping *= MORE_DAMPING
+            if length > 0.0:
+                self.damping = min(self.damping, MOST_DAMPING)
                 return
-            self.damping *= MORE_DAMPING
         self.damping = DAMPING
 
     def _joined(self, z: Floats, b: Floats) -> Floats:
@@ -281,8 +292,8 @@ class _Inner:
 
         return conjugate_gradients(product, -gradient, 1.0 / metric, MOST_PRODUCTS, LEFT)
 
-    def _searched(self, face: Face, step: Floats, slope: float) -> bool:
-        """Go along the step, as far as the objective falls; False if it does not."""
+    def _searched(self, face: Face, step: Floats, slope: float) -> float:
+        """Go along the step, as far as the objective falls; returns how far, 0 if it does not."""
         move, shift = self._parts(face, step)
         length = 1.0
         for _ in range(HALVINGS):
@@ -291,14 +302,34 @@ class _Inner:
             value = self.problem.rows.mean_loss(scores) + self.problem.alpha * self.terms.value(W)
             if value < self.objective and value <= self.objective + ARMIJO * length * slope:
                 self._accept(W, b, scores)
-                return True
+                return length
             length *= SHORTER
-        return False
+        return 0.0
 
     def _accept(self, W: Floats, b: Floats, scores: Floats) -> None:
         self.W, self.b, self.scores = W, b, scores
         self.loss, self.R = self.problem.rows.slopes(scores)
         self.objective = self.loss + self.problem.alpha * self.terms.value(W)
+
+
+def least_shifted(terms: PenaltyTerms, W: Floats) -> Floats:
+    r"""Return W with a number added to each feature's weights for which the penalty is least.
+
+    Only differences of the labels' scores count, so the loss stays as it is. Of a strictly convex
+    penalty the best shift -u is the median of the weights and of the points at which u stops
+    between two of them (as for a median with a square); of l1 any median, of which the one nearest
+    to zero is taken.
+    """
+    rho, L = terms.l1_ratio, W.shape[0]
+    ordered = np.sort(W, axis=0)
+    if rho == 1.0:
+        shift = np.clip(0.0, ordered[(L - 1) // 2], ordered[L // 2])
+    else:
+        slopes = rho * (L - 2.0 * np.arange(L + 1.0))
+        curvature = L * (1.0 - rho) * np.where(terms.omega > 0.0, terms.omega, 1.0)
+        stops = W.mean(axis=0) + slopes[:, None] / curvature
+        shift = np.median(np.concatenate([W, stops]), axis=0)
+    return np.asarray(np.where(terms.omega > 0.0, W - shift, W))
 
 
 def _squares(problem: RankingProblem) -> Any:
