@@ -64,14 +64,17 @@ def test_the_answer_is_that_in_memory(monkeypatch, name, penalty, kind):
     X, y, weight = _rows()
     dtype = np.float32 if kind == "float32" else np.float64
     best = _optimum(name, penalty, dtype)
-    model = SparseSVC(LOSSES[name], penalty, **OPTIONS, tol=1e-4)
-    model.fit(_parts(KINDS[kind](X), y, weight, 8))
-    assert model.result_.status == "optimal"
-    assert model.dual_gap_ <= 1e-4
-    assert model.objective_ == pytest.approx(best, rel=1.1e-4)
-    assert model.result_.dual_objective <= best * (1 + 1e-6)
-    assert model.coef_.dtype == dtype
-    assert model.classes_.tolist() == ["a", "b", "c"]
+    parts = _parts(KINDS[kind](X), y, weight, 8)
+    for budget in (0, 1 << 20):
+        monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", budget)
+        model = SparseSVC(LOSSES[name], penalty, **OPTIONS, tol=1e-4).fit(parts)
+        assert model.result_.status == "optimal"
+        assert model.dual_gap_ <= 1e-4
+        assert model.objective_ == pytest.approx(best, rel=1.1e-4)
+        assert model.result_.dual_objective <= best * (1 + 1e-6)
+        assert model.coef_.dtype == dtype
+        assert model.classes_.tolist() == ["a", "b", "c"]
+        assert (model.n_iter_ == 1) == (budget > 0)
 
 
 @pytest.mark.parametrize(("penalty", "alpha"), [("l1/l2", 0.003), ("l2", 0.03)])

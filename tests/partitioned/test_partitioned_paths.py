@@ -10,6 +10,7 @@ from sklearn.datasets import make_classification
 from sparsvm import SparseSVC as OnOneMachine
 from sparsvm import SparseSVCCV as CVOnOneMachine
 from sparsvm import alpha_max, load_model, save_model
+from sparsvm import svm_path as in_memory_path
 from sparsvm.losses import Hinge
 from sparsvm.partitioned import SparseSVC, SparseSVCCV, split_rows, svm_path
 from sparsvm.partitioned.survey import folds_of
@@ -181,3 +182,23 @@ def test_frames_give_their_names_to_paths_and_models():
     assert model.feature_names_in_.tolist() == names
     model.fit([(X[:90], y[:90]), (X[90:], y[90:])])
     assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_gathered_rows_have_the_paths_of_memory_and_folds_that_are_left_out(monkeypatch, loss):
+    monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", 1 << 20)
+    monkeypatch.setattr("sparsvm.partitioned.prepare.SAMPLE_ROWS", 30)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 60)), np.arange(90) % 2  # no feature tells the classes
+    alphas = [0.1, 0.02, 0.004]
+    parts = split_rows(X, y, rows=40)
+    path = svm_path(parts, loss=loss, alphas=alphas, tol=1e-4)
+    whole = in_memory_path(X, y, loss=loss, alphas=alphas, tol=1e-6)
+    assert path.gaps.max() <= 1e-4
+    assert path.objectives == pytest.approx(whole.objectives, rel=1.1e-4)
+    model = SparseSVCCV(loss, alphas=alphas, cv=3, tol=1e-4).fit(parts)
+    assert model.path_[2].score(X, y) > 0.95
+    assert np.all(model.cv_results_["mean_test_score"] < 0.7)
+    monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", 0)
+    divided = SparseSVCCV(loss, alphas=alphas, cv=3, tol=1e-4).fit(parts)
+    assert model.scores_ == pytest.approx(divided.scores_, abs=0.11)
