@@ -161,18 +161,27 @@ def _bar_figure(number, title, key, names, claims=(), note=""):
     )
 
 
+SAME_PENALTY = (
+    ("RLSVM2", "SVM"),
+    ("RLSVM1", "OneNormSVM"),
+    ("RLSVM0", "ZeroNormSVM"),
+    ("RLSVMC1", "CapOneNormSVM"),
+)
+
+
 def _fewer_support(rows):
-    true, told = True, []
+    pairs, told = 0, []
     for name in distinct(rows, "data"):
-        for ramp, hinge in (("RLSVM2", "SVM"), ("RLSVM1", "OneNormSVM"), ("RLSVM0", "ZeroNormSVM")):
+        for ramp, hinge in SAME_PENALTY:
+            pairs += 1
             pair = [
                 float(np.mean(values(rows, "support", data=name, classifier=c)))
                 for c in (ramp, hinge)
             ]
-            if pair[0] > pair[1]:
-                true = False
-                told.append(f"{name}: {ramp} {pair[0]:.2f}, {hinge} {pair[1]:.2f}")
-    return _verdict(true), "; ".join(told) or "in every pair on every set"
+            if pair[0] >= pair[1]:
+                told.append(f"{name}: {ramp} {pair[0]:.3f}, {hinge} {pair[1]:.3f}")
+    fewer = f"fewer in {pairs - len(told)} of {pairs} pairs"
+    return _verdict(not told), "; not on ".join([fewer, *told])
 
 
 def _sparser_norms(rows):
@@ -258,6 +267,17 @@ def _seconds_but_for_l0(rows):
     return _verdict(slowest["RLSVM0"] > 10.0 * others), (
         f"slowest fit: RLSVM0 {slowest['RLSVM0']:.2f} s, others {others:.2f} s"
     )
+
+
+def _bars_within_sixteen(rows):
+    """Judge what the paper's figure shows: means over the repetitions, with their deviations."""
+    ends = {}
+    for name in distinct(rows, "data"):
+        for c in NON_CONVEX:
+            steps = values(rows, "steps", data=name, classifier=c)
+            ends[f"{c} on {name}"] = float(np.mean(steps) + np.std(steps))
+    most = max(ends, key=ends.get)
+    return _verdict(ends[most] <= 16.0), f"mean and deviation at most {ends[most]:.1f} ({most})"
 
 
 def _within_sixteen(rows):
@@ -511,7 +531,8 @@ EXPERIMENTS = (
                (("The number of support vectors falls with mu", _fewer_with_mu),
                 ("Accuracies are comparable for all mu", _same_for_all_mu)), data="004_uci"),
     _bar_figure(12, "DCA iterations", "steps", NON_CONVEX,
-                (("All DCA runs end within 16 iterations", _within_sixteen),
+                (("All methods converge within 16 iterations", _bars_within_sixteen),
+                 ("Every single run of DCA does", _within_sixteen),
                  ("Non-convex penalties with the hinge take especially few", _few_with_hinge),
                  ("Ramp machines take a few on ionosphere and sonar", _few_on_two_sets),
                  ("On some sets the start is already optimal", _start_is_the_end)),
