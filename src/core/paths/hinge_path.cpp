@@ -250,13 +250,15 @@ bool HingePath::solve_part(const HingePart& part, double alpha, double tol,
   found.intercept = old.intercept;
   found.dual = begin.dual;
   for (double& y : found.dual) y /= alpha;
+  // On all features the proof is the solver's own.
+  const double inner = problem.d() == problem_.d() ? tol : kInner * tol;
   swept_ = step > options_.plan.exact_step;
   if (swept_ && !part_certificate_)
     part_certificate_ =
         std::make_unique<HingeCertificate>(part.problem(), options_.column_dual_norm);
   const bool solved = swept_ && solve_by_sweeps(problem, part, *part_certificate_, options_.plan,
-                                                step, kInner * tol, monitor_, found);
-  if (!solved && !solve_exactly(problem, part, kInner * tol, found)) return false;
+                                                step, inner, monitor_, found);
+  if (!solved && !solve_exactly(problem, part, inner, found)) return false;
   point.alpha = alpha;
   point.iterations = found.iterations;
   return prove(part, found, point, strengths);
