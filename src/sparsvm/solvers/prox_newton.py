@@ -180,7 +180,7 @@ class _Run:
             assert isinstance(part, RankingProblem)
             inner = _Inner(part, restriction.drop(self.W), self.b)
         first, idle = inner.objective, 0
-        while self.iterations < limit and idle < IDLE:
+        while self.iterations < limit and idle < IDLE and not _core.stopping():
             before = inner.objective
             inner.proximal_step()
             inner.newton_step()

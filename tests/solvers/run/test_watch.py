@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 import warnings
 from functools import partial
 
@@ -26,6 +27,7 @@ from sparsvm.solvers import (
     Newton,
     Observed,
     SpaRSA,
+    prox_newton,
 )
 
 HINGE = [(SDCA(), "l1"), (Newton(), "l1"), (InteriorPoint(), "l1/l2"), (FBPD(), "l1")]
@@ -215,6 +217,24 @@ def test_label_ranking_is_watched_too(data):
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         ended = SparseLabelRanker(alpha=0.1, time_limit=1e-9, tol=1e-9).fit(X, Y)
     assert ended.result_.status == "stopped"
+
+
+def test_a_time_limit_ends_a_ranking_within_one_working_set(data, monkeypatch):
+    # A second on this problem was fifteen while only whole working sets asked for the time.
+    X, y = data
+    Y = np.column_stack([y == 0, y == 1, y == 2, X[:, 0] > 0.0]).astype(int)
+    steps = []
+    step = prox_newton._Inner.proximal_step
+
+    def slow(inner):
+        steps.append(inner)
+        time.sleep(0.1)
+        step(inner)
+
+    monkeypatch.setattr(prox_newton._Inner, "proximal_step", slow)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        SparseLabelRanker(alpha=1e-4, time_limit=0.1, tol=1e-9).fit(X, Y)
+    assert len(steps) == 1
 
 
 @pytest.mark.parametrize("stopping", ["gap", "change"])
