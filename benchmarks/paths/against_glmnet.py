@@ -131,19 +131,23 @@ def compared(name, X, code, penalty, limit):
     """Return one line of the table."""
     K, grouped = code.max() + 1, penalty == "l1/l2"
     found = peers.glmnet(X, code, penalty, limit)
-    if found:
+    unfinished = isinstance(found, peers.Unfinished)
+    if found and not unfinished:
         theirs, alphas, *models = found
     else:
         alphas = alpha_max(X, code, loss="logistic", penalty=penalty) * np.logspace(0, -2, 100)
     path, seconds = ours(X, code, penalty, alphas)
     f = objectives(X, code, penalty, alphas, *zip(*of_path(path, K), strict=True))
     cells = [name, f"{X.shape[0]} × {X.shape[1]}, {K}", penalty, f"{alphas.size}"]
-    if found:
+    if unfinished:
+        cells += [f"> {limit}, {found.computed} % of the alphas", f"{seconds:.2f}"]
+        cells += [f"> {limit / seconds:.2f}", "", ""]
+    elif found:
         g = objectives(X, code, penalty, alphas, *models)
         cells += [f"{theirs:.2f}", f"{seconds:.2f}", f"{theirs / seconds:.2f}"]
         cells += [above(f, g), above(g, f)]
     else:
-        cells += [f"> {limit}", f"{seconds:.2f}", f"> {limit / seconds:.2f}", "", ""]
+        cells += ["", f"{seconds:.2f}", "", "", ""]
     found = peers.adelie(X, code, alphas) if grouped and K > 2 else None
     if found:
         g = objectives(X, code, penalty, alphas, *found[1:])

@@ -2,6 +2,7 @@
 # a hundredth of the first. DIR holds dim.txt ("n d"), y.txt (a label a line) and x.bin (doubles by
 # columns), or i.bin, p.bin and v.bin of compressed columns. Writes lambda.bin, a0.bin (lambda by lambda)
 # and beta.bin (class, then lambda, then feature), and prints processor seconds and the number of lambdas.
+# Long paths print the percentage computed as they go.
 suppressMessages({library(glmnet); library(Matrix)})
 arg <- commandArgs(TRUE); here <- function(f) file.path(arg[1], f)
 size <- scan(here("dim.txt"), quiet = TRUE)
@@ -15,7 +16,7 @@ if (file.exists(here("x.bin"))) {
 y <- factor(scan(here("y.txt"), what = "", sep = "\n", quiet = TRUE))
 glmnet.control(fdev = 0, devmax = 1)
 time <- system.time(fit <- glmnet(X, y, family = "multinomial", type.multinomial = arg[2], standardize = FALSE,
-                                  nlambda = 100, lambda.min.ratio = 0.01))
+                                  nlambda = 100, lambda.min.ratio = 0.01, trace.it = prod(size, nlevels(y)) > 1e7))
 cat(time[["user.self"]] + time[["sys.self"]], length(fit$lambda), "\n")
 writeBin(fit$lambda, here("lambda.bin")); writeBin(as.vector(fit$a0), here("a0.bin"))
 out <- file(here("beta.bin"), "wb"); for (b in fit$beta) writeBin(as.vector(as.matrix(b)), out); close(out)

@@ -6,16 +6,26 @@ intercepts (alphas, classes), or None where the peer is not installed, refuses o
 
 from __future__ import annotations
 
+import re
 import resource
+import signal
 import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 KINDS = {"l1": "ungrouped", "l1/l2": "grouped"}
+
+
+class Unfinished(NamedTuple):
+    """A path that took more than the limit of seconds, and the percentage computed by then."""
+
+    seconds: float
+    computed: str
 
 
 def glmnet(X, code, penalty, limit):
@@ -42,6 +52,8 @@ def glmnet(X, code, penalty, limit):
             check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)),
         )
+        if run.returncode in (-signal.SIGKILL, -signal.SIGXCPU):
+            return Unfinished(np.inf, (re.findall(r"(\d+)%", run.stdout) or ["0"])[-1])
         if run.returncode != 0:
             return None
         seconds, count = run.stdout.split()[-2:]

@@ -98,9 +98,11 @@ SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) 
   }
 }
 
-// D, and the loss without its mass, from T, which may be the same array: one exponential for both.
+// D, and the loss without its mass, from T, which may be the same array: one exponential for both. Of the
+// logistic loss the logarithm is left to finish_values: what is returned is s of loss = log(1 + s) + `rest`.
 template <LossKind loss, int P>
-SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, int y, double mass) {
+SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, int y, double mass,
+                                       double& rest) {
   const int vectors = (P > 0 ? P : width) / 4;
   const double own = T[y];
   if constexpr (loss == LossKind::squared_hinge) {
@@ -153,7 +155,18 @@ SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, in
       SPARSVM_STORE(D + 4 * k, q);
     }
     D[y] = -scale * sum;
-    return largest == own ? std::log1p(sum) : std::log(mine + sum) + (largest - own);
+    // The largest of the terms, which is one, is that of the true class or in the sum.
+    rest = largest - own;
+    return largest == own ? sum : mine + (sum - 1.0);
+  }
+}
+
+// L <- log(1 + L) + rest, for blocks of four.
+SPARSVM_INLINE void finish_values(double* L, const double* rest, int count) {
+  for (int i = 0; i < count; i += 4) {
+    Simd v = SPARSVM_LOAD(L + i);
+    log_one_plus(v);
+    SPARSVM_STORE(L + i, v + SPARSVM_LOAD(rest + i));
   }
 }
 
@@ -236,18 +249,32 @@ inline double value_of_one(LossKind loss, double s, int y, double margin) {
   return z > 0.0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
 }
 
-// Slope and loss of one output.
-inline double slope_and_value_of_one(LossKind loss, double s, int y, double mass, double margin,
-                                     double* D) {
-  const double t = y == 1 ? 1.0 : -1.0, z = margin - t * s;
-  if (loss != LossKind::logistic) {
-    const double h = z > 0.0 ? z : 0.0;
-    *D = -2.0 * t * mass * h;
-    return h * h;
+// Slopes in the place of the scores S, and losses of one output, for up to 64 samples; the arrays of values are
+// read and written in blocks of four. Logarithms are left to finish_values.
+template <LossKind loss>
+SPARSVM_INLINE void slopes_and_values_of_one(double* S, const int32_t* y, const double* mass,
+                                             const double* margin, int count, double* values,
+                                             double* rest) {
+  for (int i = 0; i < count; ++i) {
+    const double t = y[i] == 1 ? 1.0 : -1.0, z = margin[i] - t * S[i], h = z > 0.0 ? z : 0.0;
+    if constexpr (loss == LossKind::logistic) {
+      values[i] = -std::abs(z), rest[i] = h;
+    } else {
+      S[i] = -2.0 * t * mass[i] * h;
+      values[i] = h * h;
+    }
   }
-  const double e = std::exp(-std::abs(z));
-  *D = -t * mass * (z > 0.0 ? 1.0 : e) / (1.0 + e);
-  return std::max(z, 0.0) + std::log1p(e);
+  if constexpr (loss == LossKind::logistic) {
+    for (int i = 0; i < count; i += 4) {
+      Simd e = SPARSVM_LOAD(values + i);
+      exponentiate(e);
+      SPARSVM_STORE(values + i, e);
+    }
+    for (int i = 0; i < count; ++i) {
+      const double e = values[i], t = y[i] == 1 ? -mass[i] : mass[i];
+      S[i] = t * (rest[i] > 0.0 ? 1.0 : e) / (1.0 + e);
+    }
+  }
 }
 
 }  // namespace row_loss
@@ -347,7 +374,9 @@ struct LossRows {
   template <LossKind loss, int order>
   static double evaluate(double* T, double* work, int width, int own) {
     if constexpr (order == 0) return row_loss::value<loss>(T, nullptr, 0.0, width, own, work);
-    return row_loss::slopes_and_value<loss, 0>(T, T, width, own, 1.0);
+    double rest = 0.0;
+    const double value = row_loss::slopes_and_value<loss, 0>(T, T, width, own, 1.0, rest);
+    return loss == LossKind::logistic ? std::log1p(value) + rest : value;
   }
 
   template <int order>

@@ -277,29 +277,42 @@ SPARSVM_MOVE(move_one_vs_rest, one_vs_rest)
 #undef SPARSVM_CALL
 #undef SPARSVM_MOVE
 
-// D and the losses L of all rows at T + t U, or at T where U is null; returns the mean loss.
+// D and the losses L of all rows at T + t U, or at T where U is null; returns the mean loss. Rows are taken in
+// blocks: the logarithms of the logistic loss, and with one output its exponentials, are found four at a time.
 template <LossKind loss, int P>
 SPARSVM_INLINE double evaluate_rows(const RowData& data, int64_t n, const double* T,
                                     const double* U, double t, double* D, double* L) {
+  constexpr int kBlock = 64;
   const int width = P > 0 ? P : data.width;
-  double total = 0.0;
-  for (int64_t i = 0; i < n; ++i) {
-    const double* row = T + i * width;
-    double* d = D + i * width;
+  double total = 0.0, values[kBlock], rest[kBlock];
+  for (int64_t from = 0; from < n; from += kBlock) {
+    const int count = static_cast<int>(std::min<int64_t>(kBlock, n - from));
+    std::fill(values, values + kBlock, 0.0), std::fill(rest, rest + kBlock, 0.0);
     if constexpr (P == 1) {
-      L[i] = row_loss::slope_and_value_of_one(data.loss, U ? *row + t * U[i] : *row, data.y[i],
-                                              data.mass[i], data.margin[i], d);
+      for (int e = 0; e < count; ++e) D[from + e] = T[from + e] + (U ? t * U[from + e] : 0.0);
+      row_loss::slopes_and_values_of_one<loss>(D + from, data.y + from, data.mass + from,
+                                               data.margin + from, count, values, rest);
     } else {
-      if (U) {
-        for (int k = 0; k < width; k += 4) {
-          const Simd moved = SPARSVM_LOAD(row + k) + t * SPARSVM_LOAD(U + i * width + k);
-          SPARSVM_STORE(d + k, moved);
+      for (int e = 0; e < count; ++e) {
+        const int64_t i = from + e;
+        const double* row = T + i * width;
+        double* d = D + i * width;
+        if (U) {
+          for (int k = 0; k < width; k += 4) {
+            const Simd moved = SPARSVM_LOAD(row + k) + t * SPARSVM_LOAD(U + i * width + k);
+            SPARSVM_STORE(d + k, moved);
+          }
+          row = d;
         }
-        row = d;
+        values[e] =
+            row_loss::slopes_and_value<loss, P>(row, d, width, data.y[i], data.mass[i], rest[e]);
       }
-      L[i] = row_loss::slopes_and_value<loss, P>(row, d, width, data.y[i], data.mass[i]);
     }
-    total += data.mass[i] * L[i];
+    if constexpr (loss == LossKind::logistic) row_loss::finish_values(values, rest, count);
+    for (int e = 0; e < count; ++e) {
+      L[from + e] = values[e];
+      total += data.mass[from + e] * values[e];
+    }
   }
   return total;
 }

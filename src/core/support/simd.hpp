@@ -102,6 +102,17 @@ SPARSVM_INLINE void scale_by_power(Simd& v, const Simd& shifted) {
   v *= reinterpret_cast<Simd>((reinterpret_cast<SimdBits>(shifted) + 1023) << 52);
 }
 
+// v <- the factor of v >= 1 between 0.7 and 1.4 that is left without the power of two; its exponent.
+SPARSVM_INLINE void split_power(Simd& v, Simd& exponent) {
+  using Words = uint64_t __attribute__((vector_size(32)));
+  constexpr uint64_t kHalfRoot = 0x3FE6A09E667F3BCD, kOne = 0x3FF0000000000000;
+  constexpr double kShift = 4503599627370496.0;  // 2^52: an integer in its low bits is added
+  const Words bits = reinterpret_cast<Words>(v), biased = (bits - kHalfRoot + kOne) >> 52;
+  exponent =
+      reinterpret_cast<Simd>(biased | reinterpret_cast<Words>(Simd{} + kShift)) - (kShift + 1023.0);
+  v = reinterpret_cast<Simd>(bits + kOne - (biased << 52));
+}
+
 #else
 
 // N numbers; every operation goes lane by lane, a scalar standing for all lanes alike.
@@ -205,6 +216,18 @@ SPARSVM_INLINE void scale_by_power(Simd& v, const Simd& shifted) {
   }
 }
 
+SPARSVM_INLINE void split_power(Simd& v, Simd& exponent) {
+  constexpr int64_t kHalfRoot = 0x3FE6A09E667F3BCD;
+  for (int k = 0; k < 4; ++k) {
+    int64_t bits;
+    std::memcpy(&bits, &v.lane[k], sizeof(bits));
+    const int64_t power = (bits - kHalfRoot) >> 52;
+    bits -= power << 52;
+    std::memcpy(&v.lane[k], &bits, sizeof(bits));
+    exponent.lane[k] = static_cast<double>(power);
+  }
+}
+
 #endif
 
 SPARSVM_INLINE void store_rounded(const Simd& v, double* to) { SPARSVM_STORE(to, v); }
@@ -230,6 +253,24 @@ SPARSVM_INLINE void exponentiate(Simd& v) {
   sum = sum * f + 1.0;
   scale_by_power(sum, shifted);
   v = sum;
+}
+
+// v <- log(1 + v) for v >= 0, to about a unit in the last place (the series of fdlibm).
+SPARSVM_INLINE void log_one_plus(Simd& v) {
+  const Simd whole = v + 1.0;
+  // What rounding has taken from 1 + v, relative to it.
+  const Simd lost = (v - (whole - 1.0)) / whole;
+  Simd factor = whole, exponent;
+  split_power(factor, exponent);
+  const Simd f = factor - 1.0, s = f / (f + 2.0), z = s * s, half = f * f * 0.5;
+  Simd sum = z * 1.479819860511658591e-01 + 1.531383769920937332e-01;
+  sum = sum * z + 1.818357216161805012e-01;
+  sum = sum * z + 2.222219843214978396e-01;
+  sum = sum * z + 2.857142874366239149e-01;
+  sum = sum * z + 3.999999999940941908e-01;
+  sum = sum * z + 6.666666666666735130e-01;
+  const Simd low = s * (half + sum * z) + exponent * 1.90821492927058770002e-10 + lost;
+  v = exponent * 6.93147180369123816490e-01 + (f - (half - low));
 }
 
 // The same number in all lanes; unlike Simd{} + value it takes no addition.

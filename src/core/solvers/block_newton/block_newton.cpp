@@ -46,9 +46,15 @@ class BlockNewton {
     penalty_.alpha = t_.alpha;
     most_ = options.max_work;
     const int last = options.max_iter;
-    const bool cold = options.continuation && !options.warm && !t_.tilt && penalty_.selects() &&
-                      last > Settings::kDirect;
-    if (run(options.tol, cold ? Settings::kDirect : last, cold)) return;
+    const int direct = penalty_.separable() ? Settings::kDirectSingle : Settings::kDirect;
+    const bool cold =
+        options.continuation && !options.warm && !t_.tilt && penalty_.selects() && last > direct;
+    if (cold && penalty_.separable() && rows_.loss() == LossKind::logistic) {
+      const double pricing = static_cast<double>(rows_.n) * static_cast<double>(d_ * outputs_);
+      most_ = std::min(most_, monitor_.spent() + Settings::kDirectPricings * pricing);
+    }
+    if (run(options.tol, cold ? direct : last, cold)) return;
+    most_ = options.max_work;
     if (!cold || ended(last)) return;
     start(options);
     free_.run(Settings::kFirstBalance);
@@ -192,7 +198,6 @@ class BlockNewton {
     double best = std::numeric_limits<double>::infinity(), lowest = best, gap = best;
     int idle = 0, slow = 0;
     for (;;) {
-      free_.run(Settings::kImbalance * tol * prices_.objective / (1.0 + free_.size()));
       prices_.update(working_);
       if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
       const double part = std::min(prices_.gap / std::abs(prices_.objective), 1.0);

@@ -28,9 +28,8 @@ class ColumnPanels {
     }
     for (std::size_t from = 0; from < count; from += panel()) {
       const std::size_t size = std::min(panel(), count - from);
-      gather(features + from, size);
       gemm('N', 'N', width_, static_cast<int>(size), static_cast<int>(n_), 1.0, D, width_,
-           values_.data(), static_cast<int>(n_), 0.0, out + from * wide(), width_);
+           gathered(features + from, size), static_cast<int>(n_), 0.0, out + from * wide(), width_);
     }
   }
 
@@ -53,10 +52,9 @@ class ColumnPanels {
     }
     for (std::size_t from = 0; from < moving_.size(); from += panel()) {
       const std::size_t size = std::min(panel(), moving_.size() - from);
-      gather(moving_.data() + from, size);
       gemm('N', 'T', width_, static_cast<int>(n_), static_cast<int>(size), 1.0,
-           moves_.data() + from * wide(), width_, values_.data(), static_cast<int>(n_), 1.0, U,
-           width_);
+           moves_.data() + from * wide(), width_, gathered(moving_.data() + from, size),
+           static_cast<int>(n_), 1.0, U, width_);
     }
   }
 
@@ -70,8 +68,16 @@ class ColumnPanels {
   }
   bool dense() const { return width_ > 1 && !columns_.thin(); }
 
-  void gather(const int32_t* features, std::size_t count) {
+  // The columns one after the other: where they lie like that in memory, themselves.
+  const double* gathered(const int32_t* features, std::size_t count) {
     const auto n = static_cast<std::size_t>(n_);
+    const auto* first = static_cast<const double*>(columns_[features[0]].values);
+    std::size_t run = 0;
+    for (; run < count; ++run) {
+      const ColumnView c = columns_[features[run]];
+      if (c.single || c.count != n_ || c.values != first + run * n) break;
+    }
+    if (run == count) return first;
     values_.resize(std::max(values_.size(), count * n));
     for (std::size_t f = 0; f < count; ++f) {
       double* to = values_.data() + f * n;
@@ -83,6 +89,7 @@ class ColumnPanels {
       else
         scatter(static_cast<const double*>(c.values), c, whole, to);
     }
+    return values_.data();
   }
 
   template <typename X>
