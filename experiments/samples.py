@@ -18,6 +18,8 @@ from sparsvm.datasets import (
     scattering,
 )
 
+# What could not be had, by the data that stand in for it.
+STAND_INS = {"banking77": "Sector", "amazon": "Amazon7"}
 CACHE = Path(__file__).parents[1] / "build" / "experiments"
 
 
