@@ -232,6 +232,10 @@ class _Bracket:
             elif tol > _LAST_GAP:
                 tol = max(_LAST_GAP, _SHARPER * tol)
             else:
+                # At alpha_max itself rounding may keep the dual from its ball. Just above it zero
+                # weights are the solution, and the dual is inside.
+                above = self.lower * (1.0 + 0.5 * precision)
+                self._fit(self._steps(InteriorPoint()), above, tol)
                 break
 
     def _fit(self, steps: Continuation, alpha: float, tol: float) -> float:
