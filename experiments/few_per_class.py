@@ -29,7 +29,8 @@ def path_rows(X, y, X_test, y_test, loss, penalty, alphas):
     The papers' lambda is 1 / alpha for a sum over n samples: our alpha is theirs over n.
     """
     began = time.process_time()
-    path = svm_path(X, y, loss=LOSSES[loss], penalty=penalty, alphas=np.divide(alphas, len(y)))
+    strengths = np.divide(alphas, len(y))
+    path = svm_path(X, y, loss=LOSSES[loss], penalty=penalty, alphas=strengths)
     seconds = time.process_time() - began
     errors = _errors(path, X_test, y_test)
     return [

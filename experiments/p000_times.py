@@ -27,10 +27,11 @@ from sparsvm.plots.style import COLOURS, DASHES
 from sparsvm.solvers import FBPD, FISTA, ForwardBackward, Observed
 
 STOP = 1e-5
-SOLVED = 1e-6
+# Gaps of the solutions: of the hinge, and of the smooth losses, which take a minute to the former.
+SOLVED, SOLVED_SMOOTH = 1e-6, 1e-3
 SECONDS, QUICK_SECONDS = 10.0, 0.3
 # What counts as near the optimum: the objective is at most so much above it.
-NEAR = (0.1, 0.01)
+NEAR = (0.1, 0.05, 0.02, 0.01)
 PENALISED = {
     "Algorithm 1": (Hinge(), FBPD),
     "square, FISTA": (SquaredHinge(), FISTA),
@@ -40,27 +41,45 @@ PENALISED = {
 BUDGETED = {"Algorithm 2": FBPDEpigraph, "linear constraints": FBPDLinear}
 ALGORITHMS = ("Algorithm 1", "Algorithm 2", *list(BUDGETED)[1:], *list(PENALISED)[1:])
 CLAIMED = ("Algorithm 1", "Algorithm 2", "linear constraints", "logit, forward-backward")
-LOGIT, SQUARE = "logit, forward-backward", "square, FISTA"
+SQUARE = "square, FISTA"
 ALIKE = 2.0
-LOGISTIC = (
-    "Logistic regression depends on the intercept: with the intercept as the paper has it "
-    "forward-backward was 0.33, 0.45 and 0.63 above its optimum at 3, 5 and 10 images per class, "
-    "and both algorithms led it; with that of centred features, which it takes here now, it is "
-    "level with Algorithm 2. "
-)
 ALPHA = 0.3
 SIZES = (3, 5, 10)
+# tau / sigma, which the paper does not give: of 1, 10, 100 and 1000 times our defaults the last
+# came nearest to the solution, of all three algorithms, in six seconds at 3 images per class.
+RATIO_PER_SAMPLE, RATIO = 2000.0, 20.0
+POSITIONS, CHANNELS = 196, 81
 
 
-def model(algorithm, n, solver=None, tol=STOP, **options):
+def model(algorithm, n, solver="auto", tol=STOP):
     """The paper's lambda = 1 / alpha of a sum is our alpha / n of a mean; its eta = alpha n."""
-    penalty = GroupLinf(groups=81, per_class=True)
+    penalty = GroupLinf(groups=CHANNELS, per_class=True)
     if algorithm in BUDGETED:
-        solver = solver or "auto"
         return ConstrainedSparseSVC(penalty=penalty, eta=ALPHA, solver=solver, tol=tol)
     loss, _ = PENALISED[algorithm]
-    solver = solver or "auto"
-    return SparseSVC(loss, penalty, alpha=ALPHA / n, solver=solver, tol=tol, **options)
+    return SparseSVC(loss, penalty, alpha=ALPHA / n, solver=solver, tol=tol)
+
+
+def with_ones(X, algorithm, n, solver):
+    """The smooth problem with the intercept as the paper has it: one more feature, not penalised.
+
+    Our own solvers take the intercept of centred features, which is another, better conditioned
+    problem; Algorithms 1 and 2 and the linear constraints have the paper's.
+    """
+    groups = np.append(np.repeat(np.arange(POSITIONS), CHANNELS), POSITIONS)
+    weights = np.append(np.ones(POSITIONS), 0.0)
+    penalty = GroupLinf(groups=groups, per_class=True, weights=weights)
+    fitted = SparseSVC(PENALISED[algorithm][0], penalty, alpha=ALPHA / n, fit_intercept=False)
+    return np.column_stack([X, np.ones(n)]), fitted.set_params(solver=solver, tol=STOP)
+
+
+def method(algorithm, n):
+    """The algorithm of the paper, with its stopping rule."""
+    if algorithm in BUDGETED:
+        return BUDGETED[algorithm](stopping="change", ratio=RATIO)
+    kind = PENALISED[algorithm][1]
+    options = {"ratio": RATIO_PER_SAMPLE * n} if kind is FBPD else {}
+    return kind(stopping="change", **options)
 
 
 def problem_of(algorithm):
@@ -73,15 +92,16 @@ def solution(per_class, problem, tol):
     """Coefficients, objective and gap of the solution, and the seconds it took."""
     X, y = scattered_draw(per_class, 0)
     began = time.process_time()
-    limit = {} if problem in BUDGETED else {"time_limit": 300.0}
-    found = model(problem, len(y), tol=tol, **limit).fit(X, y)
+    found = model(problem, len(y), tol=tol).fit(X, y)
     objective, gap = float(found.objective_), float(found.dual_gap_)
     return found.coef_, objective, gap, time.process_time() - began
 
 
 def measure(cell, quick):
     X, y = scattered_draw(cell["per_class"], 0)
-    tol = 1e-3 if quick else SOLVED
+    n, d = X.shape
+    smooth = cell["algorithm"] in list(PENALISED)[1:]
+    tol = 1e-3 if quick else SOLVED_SMOOTH if smooth else SOLVED
     exact, least, proved, taken = solution(cell["per_class"], problem_of(cell["algorithm"]), tol)
     limit = QUICK_SECONDS if quick else SECONDS
     size = float(np.linalg.norm(exact)) or 1.0
@@ -96,7 +116,7 @@ def measure(cell, quick):
             {
                 "iterations": int(progress.iteration),
                 "seconds": seconds,
-                "distance": float(np.linalg.norm(coef - exact)) / size,
+                "distance": float(np.linalg.norm(coef[:, :d] - exact)) / size,
                 "excess": float(progress.objective) / least - 1.0,
                 "gap": float(progress.gap),
                 "settled": 0,
@@ -107,10 +127,11 @@ def measure(cell, quick):
         clock["watching"] += time.process_time() - now
         return seconds > limit
 
-    algorithm = (BUDGETED.get(cell["algorithm"]) or PENALISED[cell["algorithm"]][1])(
-        stopping="change"
-    )
-    fitted = model(cell["algorithm"], len(y), Observed(algorithm, look))
+    observed = Observed(method(cell["algorithm"], n), look)
+    if smooth:
+        X, fitted = with_ones(X, cell["algorithm"], n, observed)
+    else:
+        fitted = model(cell["algorithm"], n, observed)
     clock["began"] = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -149,7 +170,7 @@ def draw(sizes, algorithms, rows):
     sizes = [size for size in sizes if pick(rows, per_class=size)]
     figure, axes = subplots(len(sizes), 2, (10, 3.2 * len(sizes)))
     for row_of_axes, size in zip(axes, sizes, strict=True):
-        for algorithm, colour, dash in zip(algorithms, COLOURS, DASHES * 2, strict=False):
+        for algorithm, colour, dash in zip(algorithms, COLOURS, DASHES, strict=False):
             line = [r for r in pick(rows, per_class=size, algorithm=algorithm) if r["seconds"] > 0]
             seconds = [row["seconds"] for row in line]
             style = {"linestyle": dash, "color": colour, "label": algorithm}
@@ -212,12 +233,16 @@ def tell(sizes, algorithms, rows):
         f"One draw where the paper has 10, at alpha = {ALPHA:g}. A run stops at a relative change "
         f"of {STOP:g} between two iterates, as in the paper, or after {SECONDS:g} processor "
         "seconds. *Distance* is that of the last iterate to the solution, relative to its norm: "
-        f"the solution of our default solver, to a duality gap of {SOLVED:g}, where the paper "
-        "takes the point at which the same algorithm stopped. *Above the optimum* is the relative "
-        "excess of its objective (of Algorithm 2 and the linear constraints, of the penalty of "
-        "the iterate once it is stretched to meet the budget), and *seconds to 10 %* are those "
-        "after which it stays that near. Seconds are of the processor, certificates on the way "
-        "included, which are a tenth of them or less.\n\n"
+        f"the solution of our default solver, to a duality gap of {SOLVED:g} ({SOLVED_SMOOTH:g} of "
+        "the smooth losses), where the paper takes the point at which the same algorithm stopped. "
+        "*Above the optimum* is the relative excess of its objective (of Algorithm 2 and the "
+        "linear constraints, of the penalty of the iterate once it is stretched to meet the "
+        "budget), and *seconds to 10 %* are those after which it stays that near. Seconds are of "
+        "the processor, certificates on the way included, which are a tenth of them or less. The "
+        "paper does not give the ratio of the steps of Algorithms 1 and 2 and of the linear "
+        "constraints: each has the one that, of 1 to 1000 times our defaults, came nearest to the "
+        "solution at 3 images per class. The intercept of logistic regression is the paper's: a "
+        "feature that is 1 and is not penalised.\n\n"
         + markdown_table(header, table)
         + "\n\n"
         + _told(sizes, algorithms, rows)
@@ -241,14 +266,17 @@ def _told(sizes, algorithms, rows):
     return words + (
         f"Our default solvers took at most {slowest:.1f} s for any of these problems, to a gap "
         f"of {max(row['solution_gap'] for row in ends):.1g}."
-        "\n\nAlgorithm 2 leads Algorithm 1 and the linear constraints as in the paper. Algorithm 1 "
-        "does not lead: it solves the penalised form, and comes no nearer to its optimum than the "
-        "linear constraints to theirs. "
-        + (LOGISTIC if LOGIT in algorithms else "")
-        + "The paper's times are to a small change between two iterates; here iterates that hardly "
-        "move are still far from the solution. FISTA on the square and the one-vs-all loss is "
-        "ahead of all others, as momentum on a smooth loss can be; where these have no row, they "
-        "were not run."
+        "\n\nAlgorithm 2 leads Algorithm 1, and by the end the linear constraints a little; "
+        "Algorithm 1 does not lead these: it solves the penalised form, which is another problem. "
+        "Logistic regression is far behind all of them, as in the paper, because of the intercept: "
+        "with the features centred forward-backward is as near as Algorithm 2 with our default "
+        "steps. FISTA on the square loss is at par with Algorithm 2; its runs and those of the "
+        "one-vs-all loss are with the intercept of centred features, which favours them. Steps "
+        "matter more than the choice among the three: with our default ones Algorithm 1, Algorithm "
+        "2 and the linear constraints were 18, 14 and 17 % above the optimum after 10 s at 3 "
+        "images per class. The runs at 5 and 10 images per class were made with those and are left "
+        "out until they are repeated. The paper's times are to a small change between two "
+        "iterates; here iterates that hardly move are still far from the solution."
     )
 
 
@@ -278,6 +306,21 @@ def _faster(mine, others, rows):
     if not won:
         return "not testable here", "needs the runs of all of them"
     return ("confirmed" if all(won) else "refuted"), f"in {SECONDS:g} s, " + "; ".join(told)
+
+
+def _dearer(rows):
+    """Compare the milliseconds of an iteration, which the paper puts down to the projections."""
+    true, told = [], []
+    for size in distinct(rows, "per_class"):
+        ends = [_end(rows, size, name) for name in CLAIMED[:2]]
+        if None in ends:
+            continue
+        first, second = (1e3 * row["seconds"] / row["iterations"] for row in ends)
+        true.append(first > second)
+        told.append(f"{size} per class: {first:.1f} and {second:.1f} ms")
+    if not true:
+        return "not testable here", "needs both algorithms"
+    return ("confirmed" if all(true) else "refuted"), "; ".join(told)
 
 
 def _comparable(rows):
@@ -328,6 +371,7 @@ EXPERIMENTS = (
                 "Algorithm 2 converges faster than Algorithm 1",
                 lambda rows: _faster("Algorithm 2", ("Algorithm 1",), rows),
             ),
+            ("An iteration of Algorithm 1 costs more than one of Algorithm 2", _dearer),
             ("Their times are comparable to those of the square hinge loss", _comparable),
         ),
         alternative="Distance to the solution, and objective above the optimum, against seconds",
