@@ -216,3 +216,30 @@ def test_columns_that_are_there_twice_take_hardly_more_iterations():
         return sum(point["iterations"] for point in found)
 
     assert iterations(np.hstack([X, X[:, :30]])) <= 1.5 * iterations(X)
+
+
+@pytest.mark.parametrize("K", [2, 3, 6, 12])
+@pytest.mark.parametrize("separated", [False, True])
+def test_the_native_logistic_loss_has_the_digits_of_its_formula(K, separated):
+    rng = np.random.default_rng(K)
+    y = np.arange(30 * K) % K
+    X = 10.0 ** rng.uniform(-9, 2, (y.size, K)) * rng.choice([-1.0, 1.0], (y.size, K))
+    if separated:  # all losses are small: log(1 + s) must keep the digits of s
+        X = np.eye(K)[y] + 1e-3 * rng.standard_normal((y.size, K))
+    share = 1e-7 if separated else 1e-3
+    problem, _, points = native_path(X, y, "logistic", L1(), share=share, tol=1e-4)
+    found = 0
+    for point in points:
+        if point is None:
+            continue
+        found += 1
+        W, b = point.coef.toarray().astype(np.longdouble), point.intercept.astype(np.longdouble)
+        S = X.astype(np.longdouble) @ W.T + b
+        S = np.column_stack([np.zeros(y.size), S]) if K == 2 else S
+        terms = np.exp(S - S[np.arange(y.size), y][:, None])
+        terms[np.arange(y.size), y] = 0.0
+        exact = np.sum(problem.mass * np.log1p(np.sum(terms, axis=1)))
+        # Of the sum over the samples, and of the scores, which losses have as they are large.
+        rounding = (y.size + 8) * np.finfo(float).eps * (1.0 + np.abs(S).max())
+        assert abs(point.loss - exact) <= rounding * exact
+    assert found >= 6 and (exact < 1e-4 or not separated)
