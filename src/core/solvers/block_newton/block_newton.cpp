@@ -65,7 +65,7 @@ class BlockNewton {
     double tol = Settings::kRoughly;
     const auto allowed = [&] { return std::min(last - iteration_, Settings::kPathIterations); };
     for (const double alpha : alphas) {
-      if (!follow(alpha, nullptr, tol, allowed())) break;
+      if (!next(alpha, nullptr, tol, allowed()).converged) break;
       tol *= sharper;
     }
     if (follow(t_.alpha, nullptr, options.tol, allowed())) {
@@ -145,20 +145,20 @@ class BlockNewton {
   std::vector<double> larger_alphas() const {
     std::vector<double> alphas;
     const double ratio = prices_.largest_norm;
-    const int steps =
-        ratio > 1.0 ? static_cast<int>(std::log(ratio) / std::log(Settings::kRatio)) : 0;
+    const double step = penalty_.separable() ? Settings::kRatioSingle : Settings::kRatio;
+    const int steps = ratio > 1.0 ? static_cast<int>(std::log(ratio) / std::log(step)) : 0;
     for (int s = 1; s <= steps; ++s)
       alphas.push_back(t_.alpha * std::pow(ratio, 1.0 - static_cast<double>(s) / (steps + 1)));
     return alphas;
   }
 
   // Solve at alpha from the solution at the last one, on the groups that the sequential strong rule
-  // leaves; then price all groups and add what it missed. Without the norms of the columns there is no
-  // certificate, the alphas may be far apart and only present violators join at first.
+  // leaves (where the alphas are far apart, on those that violate at first); then price all groups and add what
+  // is missing. Without the norms of the columns there is no certificate.
   bool follow(double alpha, const double* column_norms, double tol, int max_iter) {
     const bool first = std::isnan(last_alpha_);
     const double share = first ? 1.0 : alpha / last_alpha_;
-    const double limit = first || !column_norms ? share : 2.0 * share - 1.0;
+    const double limit = first || share < Settings::kStrongRule ? share : 2.0 * share - 1.0;
     penalty_.alpha = alpha;
     if (first) {
       free_.run(Settings::kFirstBalance);
