@@ -64,8 +64,12 @@ class BlockNewton {
                                     1.0 / static_cast<double>(alphas.size() + 1));
     double tol = Settings::kRoughly;
     const auto allowed = [&] { return std::min(last - iteration_, Settings::kPathIterations); };
+    recording_ = false;  // objectives at other alphas say nothing of this one
     for (const double alpha : alphas) {
-      if (!next(alpha, nullptr, tol, allowed()).converged) break;
+      if (!follow(alpha, nullptr, tol, allowed())) break;
+      SmoothPathPoint found;
+      store(found);
+      secant_.add(alpha, found);
       tol *= sharper;
     }
     if (follow(t_.alpha, nullptr, options.tol, allowed())) {
