@@ -17,7 +17,6 @@
 #include "bind/problems.hpp"
 #include "solvers/interior_point/interior_point.hpp"
 #include "solvers/multiplier_newton/multiplier_newton.hpp"
-#include "solvers/multiplier_newton/schedule.hpp"
 #include "solvers/sdca/sdca.hpp"
 #include "support/mmap_vector.hpp"
 #include "support/monitor.hpp"

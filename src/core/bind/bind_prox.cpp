@@ -15,7 +15,6 @@
 #include "bind/problems.hpp"
 #include "penalty/penalty.hpp"
 #include "prox/prox.hpp"
-#include "prox/rows.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <tuple>
 
-#include "linalg/cholesky.hpp"
+#include "linalg/dense.hpp"
 #include "paths/settings.hpp"
 #include "support/numbers.hpp"
 

@@ -21,7 +21,6 @@
 
 #include "paths/hinge_certificate.hpp"
 #include "paths/hinge_part.hpp"
-#include "paths/sweeps.hpp"
 #include "problem/problem.hpp"
 #include "support/monitor.hpp"
 

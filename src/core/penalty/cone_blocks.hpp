@@ -6,7 +6,7 @@
 //
 //     dW = h - D (dG),      D = diag(delta) + kappa * vec vec',
 //
-// so the rest of the solver needs no knowledge of the penalty. The variables are in cone_state.hpp, and what
+// so the rest of the solver needs no knowledge of the penalty. The variables are in block.hpp, and what
 // depends on the norm of a block is the Cone of that norm (norm_*.hpp; MixedCone together with absolute
 // values).
 //
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "penalty/cone_state.hpp"
+#include "penalty/block.hpp"
 #include "penalty/penalty.hpp"
 
 namespace sparsvm {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "penalty/block.hpp"
-#include "penalty/cone_state.hpp"
 #include "prox/prox.hpp"
 
 namespace sparsvm {

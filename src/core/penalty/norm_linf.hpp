@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "penalty/block.hpp"
-#include "penalty/cone_state.hpp"
 #include "prox/prox.hpp"
 
 namespace sparsvm {

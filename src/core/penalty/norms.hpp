@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "penalty/block.hpp"
-#include "penalty/cone_state.hpp"
 #include "penalty/norm_l2.hpp"
 #include "penalty/norm_linf.hpp"
 

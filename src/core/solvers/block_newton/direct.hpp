@@ -22,7 +22,7 @@
 
 #include "design/column_reader.hpp"
 #include "linalg/blas.hpp"
-#include "linalg/cholesky.hpp"
+#include "linalg/dense.hpp"
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/preconditioner.hpp"

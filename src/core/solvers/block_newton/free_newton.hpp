@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "design/column_reader.hpp"
-#include "linalg/cholesky.hpp"
+#include "linalg/dense.hpp"
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"

@@ -12,14 +12,14 @@
 
 #include "design/column_reader.hpp"
 #include "linalg/blas.hpp"
-#include "linalg/cholesky.hpp"
+#include "linalg/dense.hpp"
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"
-#include "solvers/block_newton/column_panels.hpp"
 #include "solvers/block_newton/free_newton.hpp"
 #include "solvers/block_newton/loss_hessian.hpp"
 #include "solvers/block_newton/penalised_quadratic.hpp"
+#include "solvers/block_newton/products.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {

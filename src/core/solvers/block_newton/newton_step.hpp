@@ -12,10 +12,9 @@
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"
-#include "solvers/block_newton/column_panels.hpp"
 #include "solvers/block_newton/direct.hpp"
-#include "solvers/block_newton/hessian.hpp"
 #include "solvers/block_newton/preconditioner.hpp"
+#include "solvers/block_newton/products.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {

@@ -13,7 +13,7 @@
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"
-#include "solvers/block_newton/column_panels.hpp"
+#include "solvers/block_newton/products.hpp"
 
 namespace sparsvm {
 

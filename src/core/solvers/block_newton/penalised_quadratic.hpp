@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "linalg/blas.hpp"
-#include "linalg/cholesky.hpp"
+#include "linalg/dense.hpp"
 #include "penalty/group_penalty.hpp"
 #include "support/monitor.hpp"
 #include "support/simd.hpp"

@@ -27,7 +27,7 @@
 #include "linalg/blas.hpp"
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
-#include "solvers/block_newton/hessian.hpp"
+#include "solvers/block_newton/products.hpp"
 #include "solvers/block_newton/settings.hpp"
 #include "support/monitor.hpp"
 

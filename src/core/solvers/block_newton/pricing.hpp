@@ -11,8 +11,8 @@
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "problem/problem.hpp"
-#include "solvers/block_newton/column_panels.hpp"
 #include "solvers/block_newton/newton_step.hpp"
+#include "solvers/block_newton/products.hpp"
 #include "support/monitor.hpp"
 
 namespace sparsvm {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "linalg/cholesky.hpp"
+#include "linalg/dense.hpp"
 
 namespace sparsvm {
 

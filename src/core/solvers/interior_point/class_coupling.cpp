@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "linalg/blas.hpp"
-#include "linalg/cholesky.hpp"
+#include "linalg/dense.hpp"
 #include "solvers/interior_point/settings.hpp"
 
 namespace sparsvm {

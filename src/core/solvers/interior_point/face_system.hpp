@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "linalg/blas.hpp"
-#include "linalg/cholesky.hpp"
+#include "linalg/dense.hpp"
 #include "solvers/interior_point/newton_system.hpp"
 #include "support/simd.hpp"
 

@@ -23,8 +23,7 @@
 #include <vector>
 
 #include "linalg/blas.hpp"
-#include "linalg/cholesky.hpp"
-#include "linalg/column_products.hpp"
+#include "linalg/dense.hpp"
 #include "penalty/cone_blocks.hpp"
 #include "solvers/interior_point/class_coupling.hpp"
 #include "solvers/interior_point/settings.hpp"

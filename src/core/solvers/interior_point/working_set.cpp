@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "linalg/blas.hpp"
-#include "linalg/column_products.hpp"
+#include "linalg/dense.hpp"
 #include "solvers/interior_point/settings.hpp"
 
 namespace sparsvm {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "design/design.hpp"
-#include "linalg/column_products.hpp"
+#include "linalg/dense.hpp"
 #include "penalty/cone_blocks.hpp"
 #include "penalty/penalty_layout.hpp"
 #include "solvers/interior_point/scaled_problem.hpp"

@@ -11,7 +11,6 @@
 #include "linalg/blas.hpp"
 #include "problem/problem.hpp"
 #include "prox/prox.hpp"
-#include "prox/rows.hpp"
 #include "solvers/multiplier_newton/settings.hpp"
 #include "support/monitor.hpp"
 

@@ -15,7 +15,7 @@
 
 #include "penalty/penalty_layout.hpp"
 #include "problem/problem.hpp"
-#include "prox/rows.hpp"
+#include "prox/prox.hpp"
 #include "solvers/sdca/features.hpp"
 #include "solvers/sdca/samples.hpp"
 #include "solvers/sdca/settings.hpp"

@@ -1,4 +1,4 @@
-#include "paths/sweeps.hpp"
+#include "paths/hinge_part.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,6 @@
 
 #include "paths/settings.hpp"
 #include "solvers/multiplier_newton/multiplier_newton.hpp"
-#include "solvers/multiplier_newton/schedule.hpp"
 #include "solvers/sdca/sdca.hpp"
 
 namespace sparsvm {

@@ -1,9 +1,8 @@
-#include "prox/rows.hpp"
+#include "prox/prox.hpp"
 
 #include <algorithm>
 #include <type_traits>
 
-#include "prox/prox.hpp"
 #include "support/simd.hpp"
 
 namespace sparsvm {
