@@ -1,7 +1,7 @@
 """Which stages of ``solver="auto"`` run, which decide, and what becomes of a problem without one.
 
-Run ``python benchmarks/ablation.py --seed S --seconds T [--tilts]``. The problems are those of
-stress.py, each solved to 1e-6 as ``solver="auto"`` does. The table counts, for every stage of a
+Run ``python benchmarks/ablation.py --seed S --seconds T [--linear-terms]``. The problems are those
+of stress.py, each solved to 1e-6 as ``solver="auto"`` does. The table counts, for every stage of a
 chain, how often it ran and how often the tolerance was met by it. Every problem that a second or
 later stage had to decide is then solved once more without that stage: a stage without which no
 problem fails is one to delete. results/ablation.md holds what this and a build with counters in
@@ -47,12 +47,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=400_000, help="the first seed")
     parser.add_argument("--seconds", type=float, default=60.0, help="begin no fit after so many")
-    parser.add_argument("--tilts", action="store_true", help="with linear terms")
+    parser.add_argument("--linear-terms", action="store_true", help="with linear terms")
     options = parser.parse_args(arguments)
     end, seed = time.monotonic() + options.seconds, options.seed
     ran, decided, needed = Counter(), Counter(), Counter()
     while time.monotonic() < end:
-        case = stress.draw(seed, options.tilts)
+        case = stress.draw(seed, options.linear_terms)
         solution, seconds = solve(case)
         names = stages(solution)
         ran.update(names)

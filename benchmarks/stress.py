@@ -7,9 +7,9 @@ unpenalised features, margins, ...), every convex penalty and alphas from twice 
 size at which coefficients appear. Each is solved with ``solver="auto"`` to 1e-6. A line is printed
 for a fit that stalls, warns, takes long, or whose proof does not stand: small ones are proven once
 more in the naive way, and their lower bounds are held against what HiGHS or Clarabel find. The last
-lines are totals. ``--one SEED`` shows one problem and how each solver fared; ``--tilts`` adds the
-linear terms that only linearised non-convex penalties have. ``--smooth`` draws problems of the
-smooth losses instead, solved to 1e-4: columns of one scale or over four orders, independent or
+lines are totals. ``--one SEED`` shows one problem and how each solver fared; ``--linear-terms``
+adds the linear terms that only linearised non-convex penalties have. ``--smooth`` draws problems of
+the smooth losses instead, solved to 1e-4: columns of one scale or over four orders, independent or
 correlated, and alphas down to 1e-6 of the size at which coefficients appear. With ``--log FILE`` a
 search that was ended goes on from there, and the totals are those of all its seeds.
 """
@@ -58,7 +58,7 @@ def odd_columns(draw):
         draw.X[:, j] *= draw.rng.choice([1e-6, 1e6])
 
 
-OTHERS = (problems.plain, problems.tilted)
+OTHERS = (problems.plain, problems.linear_terms)
 FAMILIES = (*(f for f in problems.FAMILIES if f not in OTHERS), random_labels, odd_columns)
 SHAPES = (problems.separable, random_labels, problems.ties)  # of the data before anything else
 
@@ -81,7 +81,7 @@ class Case:
         )
 
 
-def draw(seed: int, tilts: bool = False) -> Case:
+def draw(seed: int, linear_terms: bool = False) -> Case:
     """Draw the problem of a seed."""
     rng = np.random.default_rng([seed, 41])
     n_classes = int(rng.choice([2, rng.integers(3, 10), rng.integers(10, 51)], p=[0.3, 0.4, 0.3]))
@@ -94,7 +94,7 @@ def draw(seed: int, tilts: bool = False) -> Case:
     chosen = [family for family in FAMILIES if rng.random() < share]
     chosen = [chosen[i] for i in rng.permutation(len(chosen))]
     chosen.sort(key=lambda family: family not in SHAPES)
-    chosen += [problems.tilted] * tilts
+    chosen += [problems.linear_terms] * linear_terms
     for family in chosen:
         family(drawn)
     penalty = problems.draw_penalty(str(rng.choice(problems.PENALTIES)), drawn)
@@ -221,12 +221,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--count", type=int, help="end after so many seeds, too")
     parser.add_argument("--log", type=Path, help="append seconds and outcomes; go on from its end")
     parser.add_argument("--one", type=int, metavar="SEED", help="show this problem only")
-    parser.add_argument("--tilts", action="store_true", help="with linear terms")
+    parser.add_argument("--linear-terms", action="store_true", help="with linear terms")
     parser.add_argument("--smooth", action="store_true", help="smooth losses")
     options = parser.parse_args(arguments)
 
     def drawn(seed: int) -> Case:
-        return draw_smooth(seed) if options.smooth else draw(seed, options.tilts)
+        return draw_smooth(seed) if options.smooth else draw(seed, options.linear_terms)
 
     if options.one is not None:
         show(drawn(options.one))

@@ -109,13 +109,13 @@ class Options:
     margin: str  # scalar, sample or cost
     fit_intercept: bool
     weights: str  # of the penalty: even, uneven or free (one feature unpenalised)
-    tilt: float  # its dual norm; 0 for none
+    linear_term: float  # its dual norm; 0 for none
     storage: str
 
     def __str__(self):
         words = [self.margin, self.weights, self.storage]
         words += ["weighted"] * self.sample_weights + ["no_intercept"] * (not self.fit_intercept)
-        return "-".join(words + [f"tilt{self.tilt}"] * (self.tilt > 0.0))
+        return "-".join(words + [f"linear{self.linear_term}"] * (self.linear_term > 0.0))
 
 
 GRID = [
@@ -159,14 +159,18 @@ def grid_problem(seed, kind, options):
         margin_scale=scale,
         fit_intercept=options.fit_intercept,
     )
-    return replace(problem, tilt=_tilt(rng, problem.penalty, options.tilt))
+    return replace(problem, linear_term=_linear_term(rng, problem.penalty, options.linear_term))
 
 
-def _tilt(rng, terms, size):
+def _linear_term(rng, terms, size):
     if size == 0.0:
         return None
-    tilt = rng.standard_normal((terms.n_outputs, terms.d)) * (terms.omega > 0.0)
-    return size * tilt / (terms.dual_norm(tilt) if terms.is_norm else np.abs(tilt).max())
+    linear_term = rng.standard_normal((terms.n_outputs, terms.d)) * (terms.omega > 0.0)
+    return (
+        size
+        * linear_term
+        / (terms.dual_norm(linear_term) if terms.is_norm else np.abs(linear_term).max())
+    )
 
 
 # ---------------------------------------------------------------- real data
@@ -213,7 +217,7 @@ def assert_proven(problem, solution, tol):
     assert abs(solution.objective - objective) <= solution.floor + 1e-12 * abs(objective)
     found = naive.violations(problem, solution.dual)
     assert found["sign"] == 0.0
-    # A tilt may bring the slope to the edge of the dual ball, reached within rounding.
+    # A linear term may bring the slope to the edge of the dual ball, reached within rounding.
     limits = {"mass": 1e-13, "intercept": 2e-14, "free features": 4e-14, "penalty": 1e-9}
     if problem.penalty.is_norm:
         limits["penalty"] += naive.rounding_of_entries(problem, solution.dual)

@@ -33,7 +33,7 @@ class Draw:
     margin_scale: np.ndarray | None = None
     fit_intercept: bool = True
     weights: np.ndarray | None = None
-    tilt: float = 0.0
+    linear_term: float = 0.0
     sparse: bool = False
     options: dict = field(default_factory=dict)
 
@@ -114,9 +114,9 @@ def free_features(draw):
     draw.fit_intercept = bool(draw.rng.random() < 0.5)
 
 
-def tilted(draw):
+def linear_terms(draw):
     """A linear term inside or on the edge of the dual ball."""
-    draw.tilt = float(draw.rng.choice([0.3, 0.9, 1.0]))
+    draw.linear_term = float(draw.rng.choice([0.3, 0.9, 1.0]))
 
 
 def sparse_rows(draw):
@@ -139,7 +139,7 @@ FAMILIES = (
     ties,
     no_intercept,
     free_features,
-    tilted,
+    linear_terms,
     sparse_rows,
 )
 
@@ -222,7 +222,9 @@ def finish(draw, penalty, loss, shares=(-2.5, -0.1)):
         margin_scale=None if draw.margin_scale is None else draw.margin_scale[keep],
     )
     share = 10.0 ** draw.rng.uniform(*shares)
-    return replace(problem, alpha=share * reference_alpha(problem), tilt=_tilt(draw, terms))
+    return replace(
+        problem, alpha=share * reference_alpha(problem), linear_term=_linear_term(draw, terms)
+    )
 
 
 def reference_alpha(problem):
@@ -238,12 +240,12 @@ def reference_alpha(problem):
     return size if size > 0.0 else 1.0
 
 
-def _tilt(draw, terms):
-    if draw.tilt == 0.0:
+def _linear_term(draw, terms):
+    if draw.linear_term == 0.0:
         return None
-    tilt = draw.rng.standard_normal((terms.n_outputs, terms.d)) * (terms.omega > 0.0)
+    linear_term = draw.rng.standard_normal((terms.n_outputs, terms.d)) * (terms.omega > 0.0)
     if not terms.is_norm:
-        return draw.tilt * tilt
-    if terms.kind == "l1" and draw.tilt == 1.0:
-        return np.sign(tilt) * (draw.rng.random(tilt.shape) < 0.5) * terms.omega
-    return draw.tilt * tilt / terms.dual_norm(tilt)
+        return draw.linear_term * linear_term
+    if terms.kind == "l1" and draw.linear_term == 1.0:
+        return np.sign(linear_term) * (draw.rng.random(linear_term.shape) < 0.5) * terms.omega
+    return draw.linear_term * linear_term / terms.dual_norm(linear_term)

@@ -14,15 +14,15 @@ cvxopt.solvers.options["show_progress"] = False
 
 
 class CvxoptProgram:
-    """A convex problem with two classes, margins of either sign and a tilt."""
+    """A convex problem with two classes, margins of either sign and a linear term."""
 
     def __init__(self, problem, X):
         self.problem, (n, d) = problem, X.shape
         self.signs = np.where(problem.y == 1, 1.0, -1.0)
         self.quadratic = problem.penalty.kind == "l2"
         margins = problem.margins().sum(axis=1)  # zero at the true class
-        tilt = np.zeros(d) if problem.tilt is None else problem.tilt[0]
-        costs = [-problem.alpha * tilt, [0.0], problem.mass]
+        linear_term = np.zeros(d) if problem.linear_term is None else problem.linear_term[0]
+        costs = [-problem.alpha * linear_term, [0.0], problem.mass]
         signed = sp.csr_matrix(self.signs[:, None] * X)
         rows = [
             [-signed, -self.signs[:, None], -sp.eye(n)],

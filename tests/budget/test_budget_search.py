@@ -20,7 +20,7 @@ from sparsvm.penalties import L1, L2, GroupL2, GroupLinf
 from sparsvm.problem.solution import Control
 from sparsvm.solvers import InteriorPoint
 
-FAMILIES = [family for family in problems.FAMILIES if family is not problems.tilted]
+FAMILIES = [family for family in problems.FAMILIES if family is not problems.linear_terms]
 
 
 def exact(problem, start, tol):
@@ -304,8 +304,8 @@ def test_columns_of_very_different_size_do_not_look_infeasible():
 
 
 def test_the_constrained_problem_refuses_what_it_is_not():
-    problem = problems.make(0, problems.tilted)
-    with pytest.raises(ValueError, match="no tilt"):
+    problem = problems.make(0, problems.linear_terms)
+    with pytest.raises(ValueError, match="no linear term"):
         ConstrainedProblem(problem, 0.1)
     with pytest.raises(ValueError, match=r"finite number from 0 on; got eta=-0\.1"):
         ConstrainedProblem(problems.make(0), -0.1)

@@ -152,9 +152,9 @@ def test_repaired_dual_is_feasible_and_worth_its_bound(solved, guess):
     for name, problem, oracle in solved[::3]:
         proof = certify(problem, oracle.coef, oracle.intercept, guess(problem, oracle, rng))
         found = naive.violations(problem, proof.dual)
-        tilted = problem.tilt is not None
-        # A tilt on the edge of the dual ball passes within the rounding of G.
-        edge = 1e-9 if tilted else 4.0 * EPS
+        with_term = problem.linear_term is not None
+        # A linear term on the edge of the dual ball passes within the rounding of G.
+        edge = 1e-9 if with_term else 4.0 * EPS
         assert found["sign"] == 0.0, name
         assert found["mass"] <= 1e-13, name
         assert found["intercept"] <= 64.0 * EPS, name
@@ -177,8 +177,12 @@ def test_feasible_optimal_dual_survives_the_repair_unchanged(solved):
 def test_any_entries_between_all_classes_give_a_positive_bound(solved):
     rng = np.random.default_rng(2)
     for name, problem, _ in solved:
-        # Unpenalised features may make every flow impossible, a tilt may make the bound negative.
-        if problem.penalty.free.size or problem.tilt is not None or not problem.margins().any():
+        # Unpenalised features may make every flow impossible, a linear term the bound negative.
+        if (
+            problem.penalty.free.size
+            or problem.linear_term is not None
+            or not problem.margins().any()
+        ):
             continue
         W, b = np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs)
         assert certify(problem, W, b, simplex(problem, rng)).dual_objective > 0.0, name
@@ -279,9 +283,9 @@ def test_gap_of_zero_margins_is_zero():
     assert (proof.objective, proof.gap, proof.relative_gap) == (0.0, 0.0, 0.0)
 
 
-def test_infeasible_tilt_has_no_bound():
+def test_infeasible_linear_term_has_no_bound():
     problem = problem_of(
-        np.eye(3), np.array([0, 1, 1], dtype=np.int32), tilt=np.array([[0.0, 1.5, 0.0]])
+        np.eye(3), np.array([0, 1, 1], dtype=np.int32), linear_term=np.array([[0.0, 1.5, 0.0]])
     )
     proof = certify(problem, np.zeros((1, 3)), np.zeros(1), np.full((3, 2), 0.1))
     assert proof.dual_objective == -np.inf
@@ -507,13 +511,13 @@ def test_nearly_balanced_entries_take_one_step(monkeypatch, complete):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_traces_of_entries_across_a_tilt_on_the_edge_cost_nothing(seed):
+def test_traces_of_entries_across_a_linear_term_on_the_edge_cost_nothing(seed):
     rng = np.random.default_rng(seed)
     X, y = hinge_cases.gaussian(seed, 24, 3, 3)
     problem = hinge_cases.build(X, y, L1(), share=0.5)
-    tilt = np.zeros((3, 3))
-    tilt[2] = rng.choice([-1.0, 1.0], 3)
-    problem = replace(problem, tilt=tilt)
+    linear_term = np.zeros((3, 3))
+    linear_term[2] = rng.choice([-1.0, 1.0], 3)
+    problem = replace(problem, linear_term=linear_term)
     entries = np.zeros((24, 3))
     entries[y == 0, 1] = entries[y == 1, 0] = 0.1 / 24
     zero = np.zeros((3, 3)), np.zeros(3)
@@ -526,7 +530,7 @@ def test_traces_of_entries_across_a_tilt_on_the_edge_cost_nothing(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_traces_do_not_keep_other_entries_from_being_put_on_the_edge(seed):
-    """Two classes of the same samples: their slopes are 0, on the edge of every tilt."""
+    """Two classes of the same samples: their slopes are 0, on the edge of every linear term."""
     rng = np.random.default_rng(seed)
     half = rng.standard_normal((12, 30))
     X, y = (
@@ -534,7 +538,7 @@ def test_traces_do_not_keep_other_entries_from_being_put_on_the_edge(seed):
         np.repeat([0, 1, 0, 1], [12, 12, 4, 4]),
     )
     problem = hinge_cases.build(X, y, L1(), share=1e-6)
-    problem = replace(problem, tilt=np.sign(rng.standard_normal((1, 30))))
+    problem = replace(problem, linear_term=np.sign(rng.standard_normal((1, 30))))
     entries = np.zeros((32, 2))
     entries[np.arange(24), 1 - y[:24]] = problem.mass[:24]
     zero = np.zeros((1, 30)), np.zeros(1)

@@ -121,8 +121,8 @@ def test_repaired_dual_is_feasible_and_worth_its_bound(solved, guess):
         W, b = moved(problem, oracle, rng)
         proof = certify(problem, W, b, guess(problem, W, b, rng))
         found = naive.violations(problem, proof.dual)
-        # A tilt on the edge of the dual ball passes within the rounding of G.
-        edge = 4.0 * EPS if problem.tilt is None else 1e-9
+        # A linear term on the edge of the dual ball passes within the rounding of G.
+        edge = 4.0 * EPS if problem.linear_term is None else 1e-9
         assert found["sign"] == 0.0, name
         assert found["mass"] <= 1e-13, name
         assert found["intercept"] <= 64.0 * EPS, name
@@ -139,7 +139,7 @@ def test_no_other_factor_of_the_dual_gives_a_better_bound(loss):
     rng = np.random.default_rng(2)
     for seed in range(30):
         problem = problems.make(
-            seed, problems.tilted if seed % 3 == 0 else problems.plain, None, loss
+            seed, problems.linear_terms if seed % 3 == 0 else problems.plain, None, loss
         )
         W = 0.3 * rng.standard_normal((problem.n_outputs, problem.d))
         proof = certify(problem, W, np.zeros(problem.n_outputs), None)

@@ -122,7 +122,7 @@ class Round:
             "margin_scale": h.maybe(h.array(np.ones(self.n))),
             "alpha": h.number(float(h.pick([1e-3, 0.1, 1.0]))),
             "intercept": h.flag(),
-            "tilt": h.maybe(h.array(np.zeros((self.d, self.outputs)))),
+            "linear_term": h.maybe(h.array(np.zeros((self.d, self.outputs)))),
             **self.penalty(),
         }
 

@@ -99,7 +99,7 @@ def smooth_problem(d=6, intercept=True):
         margin_scale=None,
         alpha=1e-4,
         intercept=intercept,
-        tilt=None,
+        linear_term=None,
         kind="l1",
         l1_ratio=1.0,
         groups=np.zeros(d, np.int32),
@@ -189,7 +189,7 @@ def test_a_method_of_smooth_losses_works_for_one_thread_at_a_time(name):
     assert f"This {name} is at work in another call" in refused[0]
 
 
-def hinge_problem(d=4, kind="l1", tilt=None):
+def hinge_problem(d=4, kind="l1", linear_term=None):
     return _core.HingeProblem(
         design=_core.Design.dense(np.eye(4)[:, :d]),
         y=np.array([0, 1, 2, 0], np.int32),
@@ -199,7 +199,7 @@ def hinge_problem(d=4, kind="l1", tilt=None):
         margins=None,
         alpha=0.01,
         intercept=True,
-        tilt=tilt,
+        linear_term=linear_term,
         offset=0.0,
         kind=kind,
         l1_ratio=1.0,
@@ -210,8 +210,8 @@ def hinge_problem(d=4, kind="l1", tilt=None):
     )
 
 
-def test_the_interior_point_takes_a_tilt_without_features():
-    problem = hinge_problem(d=0, kind="l2", tilt=np.zeros((0, 3)))
+def test_the_interior_point_takes_a_linear_term_without_features():
+    problem = hinge_problem(d=0, kind="l2", linear_term=np.zeros((0, 3)))
     found = _core.interior_point(
         problem,
         column_norms=np.zeros(0),

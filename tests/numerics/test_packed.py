@@ -70,7 +70,7 @@ def test_columns_give_the_objective_and_the_certificate_of_the_whole_matrix():
     rng = np.random.default_rng(1)
     X = sp.random(3000, 400, 0.02, "csr", random_state=rng)
     y = rng.integers(0, 12, 3000)
-    tilt = 1e-3 * rng.standard_normal((12, 400))
+    linear_term = 1e-3 * rng.standard_normal((12, 400))
     for penalty in (L1(), GroupL2(), GroupL2(groups=np.arange(400) // 4)):
         problem = make_problem(X, y, penalty, 1e-3)
         # Few features, so that the matrix is read by columns as well, and nearly all of them.
@@ -88,10 +88,10 @@ def test_columns_give_the_objective_and_the_certificate_of_the_whole_matrix():
             one, other = (certify(problem, A, b, dual) for A in (W, columns))
             assert one.dual_objective == other.dual_objective
             np.testing.assert_array_equal(one.dual, other.dual)
-            tilted = replace(problem, tilt=tilt)
-            expected = problem.objective(W, b) - 1e-3 * np.sum(tilt * W)
-            assert tilted.objective(columns, b) == pytest.approx(expected, rel=1e-12)
-            assert tilted.objective(W, b) == pytest.approx(expected, rel=1e-12)
+            moved = replace(problem, linear_term=linear_term)
+            expected = problem.objective(W, b) - 1e-3 * np.sum(linear_term * W)
+            assert moved.objective(columns, b) == pytest.approx(expected, rel=1e-12)
+            assert moved.objective(W, b) == pytest.approx(expected, rel=1e-12)
 
 
 def test_sdca_goes_on_from_where_it_was_after_giving_its_point_away():

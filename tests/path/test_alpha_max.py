@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from problems import FAMILIES, make, tilted
+from problems import FAMILIES, linear_terms, make
 from sparsvm import SparseSVC, alpha_max, svm_path
 from sparsvm.certificate.balance import free_columns
 from sparsvm.certificate.certify import certify
@@ -26,7 +26,7 @@ PENALTIES = (L1(), GroupL2(), GroupLinf(), SparseGroup(), GroupL2(groups=2, per_
 
 def drawn(per_family):
     for family in FAMILIES:
-        if family is tilted:
+        if family is linear_terms:
             continue
         for seed in range(per_family):
             for penalty in NORMS[seed % 2 :: 2]:
@@ -136,7 +136,7 @@ def test_alpha_max_of_a_smooth_loss_is_the_dual_norm_of_its_gradient(loss, penal
 def test_the_zero_model_is_optimal_at_alpha_max_for_every_loss(loss):
     for seed in range(2):
         for family in FAMILIES:
-            if family is tilted:
+            if family is linear_terms:
                 continue
             problem = replace(make(seed, family, "l1"), loss=loss)
             found = largest_alpha(problem)

@@ -124,13 +124,13 @@ def test_floor_equals_its_formula():
     assert problem.floor(W, b) == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_floor_covers_a_tilt_that_cancels_the_penalty():
+def test_the_floor_covers_a_linear_term_that_cancels_the_penalty():
     """As beyond the cap of capped l1: a huge alpha then multiplies nothing but rounding errors."""
     errors = []
     for seed in range(5):
         weights = np.random.default_rng(seed).uniform(0.5, 2.0, 4)
         problem, _, W, b = build(L1(weights=weights), alpha=1e-300, seed=seed)
-        flat = replace(problem, alpha=1e8, tilt=problem.penalty.omega * np.sign(W))
+        flat = replace(problem, alpha=1e8, linear_term=problem.penalty.omega * np.sign(W))
         errors.append(abs(flat.objective(W, b) - problem.objective(W, b)))
         assert errors[-1] <= flat.floor(W, b)
         assert flat.floor(Columns.of(W), b) == pytest.approx(flat.floor(W, b))
@@ -169,10 +169,13 @@ def test_column_std_of_a_constant_column_is_exactly_zero():
         ({"mass": np.ones(3)}, "12 labels but 3 sample masses"),
         ({"cost": np.zeros((2, 2))}, r"shape \(2, 2\) for 3 classes"),
         ({"margin_scale": np.ones(5)}, "12 labels but 5 sample margins"),
-        ({"tilt": np.zeros((1, 4))}, r"shape \(1, 4\) but the coefficients have shape \(3, 4\)"),
+        (
+            {"linear_term": np.zeros((1, 4))},
+            r"shape \(1, 4\) but the coefficients have shape \(3, 4\)",
+        ),
         ({"penalty": L1().resolve(4, 1)}, "resolved for 1 outputs but 3 classes have 3"),
         (
-            {"penalty": L1(weights=[0.0, 1, 1, 1]).resolve(4, 3), "tilt": np.ones((3, 4))},
+            {"penalty": L1(weights=[0.0, 1, 1, 1]).resolve(4, 3), "linear_term": np.ones((3, 4))},
             "zero on unpenalised features",
         ),
     ],

@@ -64,10 +64,10 @@ def test_the_proximal_methods_of_the_budget_benchmark_approach_the_certified_opt
         assert 0.0 < run.reached[1e-1] <= run.seconds
 
 
-@pytest.mark.parametrize("tilts", [False, True])
-def test_a_seed_is_one_stacked_problem_and_nothing_is_wrong_with_its_fit(tilts):
+@pytest.mark.parametrize("linear_terms", [False, True])
+def test_a_seed_is_one_stacked_problem_and_nothing_is_wrong_with_its_fit(linear_terms):
     for seed in range(6):
-        case, again = stress.draw(seed, tilts), stress.draw(seed, tilts)
+        case, again = stress.draw(seed, linear_terms), stress.draw(seed, linear_terms)
         assert str(case) == str(again) and case.problem.alpha == again.problem.alpha
         assert set(stress.fit(case).wrong) <= {"slow"}
 

@@ -36,8 +36,8 @@ class CyclicDescent:
         problem, violations = self.problem, []
         for j in range(problem.d):
             G, h = self.derivatives(self.X[:, j])
-            if problem.tilt is not None:
-                G = G - problem.alpha * problem.tilt[:, j]
+            if problem.linear_term is not None:
+                G = G - problem.alpha * problem.linear_term[:, j]
             L = max(h.max(), 1e-12)
             target = np.array(self.W)
             target[:, j] -= G / L

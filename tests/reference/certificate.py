@@ -58,7 +58,7 @@ def signed_dual(problem, dual):
 
 
 def slope(problem, dual):
-    """``tilt - G / alpha``, the point at which the penalty's conjugate is taken.
+    """``V - G / alpha``, the point at which the penalty's conjugate is taken.
 
     The sums of G are exact before they are rounded once: with a tiny alpha anything less would
     not tell a bound that is too large from rounding.
@@ -69,7 +69,7 @@ def slope(problem, dual):
         rows, values = _entries_of(problem, dual, k + problem.n_classes - problem.n_outputs)
         for j in range(problem.d):
             point[k, j] = -_exact_dot(X[rows, j], values) / problem.alpha
-    return point if problem.tilt is None else point + problem.tilt
+    return point if problem.linear_term is None else point + problem.linear_term
 
 
 def rounding_of_entries(problem, dual):

@@ -109,9 +109,9 @@ def step(problem, W0, b0, X):
     radius = np.tile(omega * (a if kind == "l0" else 1.0), outputs)
     z0 = (W0 * omega).reshape(-1)
     slope = penalty_slope(z0, kind, a)
-    tilt = slope * np.tile(omega, outputs)
-    cost[:n_w] += problem.alpha * (radius - tilt)
-    cost[n_w : 2 * n_w] += problem.alpha * (radius + tilt)
+    linear_term = slope * np.tile(omega, outputs)
+    cost[:n_w] += problem.alpha * (radius - linear_term)
+    cost[n_w : 2 * n_w] += problem.alpha * (radius + linear_term)
     size = np.sum(np.abs(z0)) * (a if kind == "l0" else 1.0)
     constant -= problem.alpha * (size - penalty(z0, kind, a) - slope @ z0)
     bounds = [(0, None)] * (2 * n_w) + [(None, None)] * outputs + [(0, None)] * n

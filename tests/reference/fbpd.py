@@ -41,8 +41,8 @@ def step(problem, X, x, tau, sigma):
     """One iteration: the primal prox, then the projection of the dual at the extrapolation."""
     terms = problem.penalty
     GW, Gb = adjoint(problem, X, x.Y)
-    if problem.tilt is not None:
-        GW = GW - problem.alpha * problem.tilt.T
+    if problem.linear_term is not None:
+        GW = GW - problem.alpha * problem.linear_term.T
     W = prox.prox_penalty(
         x.W - tau * GW,
         tau * problem.alpha,

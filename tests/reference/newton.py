@@ -105,8 +105,8 @@ class Subproblem:
         cost -= np.sum(np.sum((Y - self.center[2]) ** 2, axis=1) / (2.0 * self.gain * self.lam))
         cost += np.sum((self.unit * (W - self.center[0])) ** 2 / (2.0 * self.sigmas))
         cost += np.sum((b - self.center[1]) ** 2) / (2.0 * self.sigma_free)
-        if self.problem.tilt is not None:
-            cost -= np.sum(self.problem.tilt * W)
+        if self.problem.linear_term is not None:
+            cost -= np.sum(self.problem.linear_term * W)
         return cost
 
     def slope(self, W, b):
@@ -115,8 +115,8 @@ class Subproblem:
         Y[np.arange(self.problem.n), self.problem.y] -= self.lam
         Y = Y[:, -self.problem.n_outputs :]
         G = Y.T @ self.X + self.unit**2 * (W - self.center[0]) / self.sigmas
-        if self.problem.tilt is not None:
-            G = G - self.problem.tilt
+        if self.problem.linear_term is not None:
+            G = G - self.problem.linear_term
         return G, Y.sum(axis=0) + (b - self.center[1]) / self.sigma_free
 
     def hessian(self, W, b):

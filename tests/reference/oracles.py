@@ -58,8 +58,8 @@ def objective(problem, W, b):
         if problem.n_classes == 2:
             scores = np.array([0.0, scores[0]])
         loss += problem.mass[i] * sample_loss(problem, i, scores)
-    tilt = 0.0 if problem.tilt is None else float(np.sum(problem.tilt * W))
-    return loss + problem.alpha * (penalty_value(terms, W) - tilt)
+    linear_term = 0.0 if problem.linear_term is None else float(np.sum(problem.linear_term * W))
+    return loss + problem.alpha * (penalty_value(terms, W) - linear_term)
 
 
 def sample_loss(problem, i, scores):
@@ -150,8 +150,8 @@ class _Model:
         q[self.xi] = self.slack_costs()
         q[self.u] = problem.alpha * terms.l1_ratio
         q[self.t] = problem.alpha * (1.0 - terms.l1_ratio)
-        if problem.tilt is not None:
-            q[self.w] = -problem.alpha * (problem.tilt / self.column).reshape(-1)
+        if problem.linear_term is not None:
+            q[self.w] = -problem.alpha * (problem.linear_term / self.column).reshape(-1)
         return q
 
     def hinge_rows(self):

@@ -37,7 +37,7 @@ def _step(problem, X, point, step):
     slopes = problem.mass[:, None] * problem.loss.gradient(scores, problem.y, problem.margins())
     slopes = slopes[:, -problem.n_outputs :]
     gradient = slopes.T @ X
-    if problem.tilt is not None:
-        gradient = gradient - problem.alpha * problem.tilt
+    if problem.linear_term is not None:
+        gradient = gradient - problem.alpha * problem.linear_term
     W = problem.penalty.prox(W - step * gradient, step * problem.alpha)
     return W, b - step * slopes.sum(axis=0) * problem.fit_intercept

@@ -61,8 +61,8 @@ def weights(problem, X, Y, center, sigma):
     terms = problem.penalty
     omega = terms.omega[:, None]
     pull = -X.T @ signed_outputs(problem, Y)
-    if problem.tilt is not None:
-        pull = pull + problem.tilt.T
+    if problem.linear_term is not None:
+        pull = pull + problem.linear_term.T
     if terms.kind in ("l2", "elasticnet"):
         rest = 1.0 - terms.l1_ratio
         excess = np.abs(pull) - terms.l1_ratio * omega

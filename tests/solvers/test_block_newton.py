@@ -47,7 +47,7 @@ def sparse_data(seed, n=300, d=4000, n_classes=5):
 
 def has_no_minimiser(problem, solution):
     """Free features, or a linear term on the edge, separate classes: no minimiser is finite."""
-    free = problem.penalty.free.size > 0 or problem.tilt is not None
+    free = problem.penalty.free.size > 0 or problem.linear_term is not None
     endless = solution.objective < 1e-12 or np.abs(solution.coef).max() > 100.0
     return problem.loss.name == "logistic" and free and endless
 
@@ -265,7 +265,10 @@ def native(problem, **changes):
         ({"y": np.full(30, 7, np.int32)}, "y.0. is 7, outside 0 .. 2"),
         ({"cost": np.ones((3, 2))}, r"cost has shape \(3, 2\)"),
         ({"omega": np.full(4, -1.0)}, "omega.0. is -1"),
-        ({"tilt": np.zeros((3, 4))}, r"tilt has shape \(3, 4\) but must have shape \(4, 3\)"),
+        (
+            {"linear_term": np.zeros((3, 4))},
+            r"linear_term has shape \(3, 4\) but must have shape \(4, 3\)",
+        ),
         ({"weights": np.zeros((3, 4))}, r"weights has shape \(3, 4\) but must have"),
         ({"weights": np.full((4, 3), np.nan), "warm": True}, "weights.0. is nan"),
         ({"start_intercept": np.zeros(2)}, "start_intercept has length 2"),

@@ -218,14 +218,14 @@ def test_every_iterate_for_many_classes_solves_its_linear_program(seed, word):
 
 
 @pytest.mark.parametrize("seed", [43, 51, 53, 55, 57])
-def test_a_dual_across_the_edge_of_the_tilt_by_rounding_still_proves_the_optimum(seed):
+def test_a_dual_across_the_edge_of_the_linear_term_by_rounding_still_proves_the_optimum(seed):
     X, problem = random_problem(seed)
     scale = problem.loss.mu if problem.loss.name == "ramp" else 1.0
     spy, rng = Spy(), np.random.default_rng(seed)
     solve(problem, solver=spy)
-    tilted = [case for case in spy.seen if case[0].tilt is not None]
-    assert any(np.any(np.abs(q.tilt) >= q.penalty.omega) for q, _, _ in tilted)
-    for touching, start, inner in tilted:
+    with_terms = [case for case in spy.seen if case[0].linear_term is not None]
+    assert any(np.any(np.abs(q.linear_term) >= q.penalty.omega) for q, _, _ in with_terms)
+    for touching, start, inner in with_terms:
         noise = 1.0 + 1e-11 * rng.standard_normal(inner.dual.shape)
         proof = certify(touching, inner.coef, inner.intercept, inner.dual * noise)
         # Coefficients that cost nothing may be millions, and then the objective has few digits.

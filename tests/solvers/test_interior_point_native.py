@@ -89,7 +89,10 @@ WRONG_SIZES = {
     "cost": ({"cost": np.ones((K, K + 1))}, r"cost has shape \(4, 5\) but must .*\(4, 4\)"),
     "no class": ({"cost": np.ones((0, 0))}, r"two classes; found 20 samples and 0 classes"),
     "one class": ({"cost": np.ones((1, 1))}, r"two classes; found 20 samples and 1 classes"),
-    "tilt": ({"tilt": np.zeros((K, D))}, r"tilt has shape \(4, 7\) but must .*\(7, 4\)"),
+    "linear_term": (
+        {"linear_term": np.zeros((K, D))},
+        r"linear_term has shape \(4, 7\) but must .*\(7, 4\)",
+    ),
     "no samples": ({"design": make_design(np.zeros((0, D)))}, "found 0 samples and 4 classes"),
     "n_groups": ({"n_groups": D + 1}, "n_groups is 8 for 7 features"),
     "no n_groups": ({"n_groups": -1}, "n_groups is -1 for 7 features"),
@@ -157,7 +160,7 @@ def test_numbers_that_are_not_finite_are_named(name, value):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf], ids=str)
 def test_optional_numbers_that_are_not_finite_are_named(value):
-    for name, shape in {"tilt": (D, K), "margins": (N, K)}.items():
+    for name, shape in {"linear_term": (D, K), "margins": (N, K)}.items():
         with pytest.raises(ValueError, match=rf"{name}\[0\] is {value}, but must be finite"):
             solve({name: np.full(shape, value)})
     for name, whole in start().items():
@@ -187,7 +190,7 @@ def test_an_error_in_the_callback_comes_out():
 
 @pytest.mark.parametrize("kind", cases.KINDS)
 def test_all_paths_of_the_core_run(kind):
-    """Small, but through every penalty, warm and cold, tilted, and with unpenalised features."""
+    """Small, but through every penalty, warm and cold, with linear terms and free features."""
     for seed, options in enumerate(cases.GRID[:: len(cases.GRID) // 8 + 1]):
         problem = cases.grid_problem(seed, kind, options)
         native = hinge_problem(problem)

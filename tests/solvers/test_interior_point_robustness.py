@@ -196,13 +196,16 @@ def test_no_margins_need_no_model(kind):
 
 @pytest.mark.parametrize("kind", ["l2", "elasticnet"])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_tilt_needs_a_dual_even_without_margins(kind, n_classes):
-    # The entries are worth nothing by their margins, only by what they take off the tilt.
+def test_a_linear_term_needs_a_dual_even_without_margins(kind, n_classes):
+    # The entries are worth nothing by their margins, only by what they take off the linear term.
     X, y = cases.gaussian(7, 20, 5, n_classes)
     problem = build((X, y), kind, margin_scale=np.zeros(20))
-    tilt = 3.0 * np.random.default_rng(7).standard_normal((problem.n_outputs, 5))
-    solution = check(replace(problem, tilt=tilt, alpha=0.3))
-    assert solution.dual_objective > zero_dual_bound(replace(problem, tilt=tilt, alpha=0.3)) + 1e-3
+    linear_term = 3.0 * np.random.default_rng(7).standard_normal((problem.n_outputs, 5))
+    solution = check(replace(problem, linear_term=linear_term, alpha=0.3))
+    assert (
+        solution.dual_objective
+        > zero_dual_bound(replace(problem, linear_term=linear_term, alpha=0.3)) + 1e-3
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,15 +16,15 @@ pytestmark = pytest.mark.native
 KINDS = [*cases.KINDS, "l1/linf-labels-joint", "sparse_group-labels-per_class"]
 
 
-def draw(kind, seed=0, n_classes=3, free=False, tilted=False):
+def draw(kind, seed=0, n_classes=3, free=False, linear=False):
     rng = np.random.default_rng(seed)
     X, y = cases.gaussian(seed, 25, 9, n_classes)
     weights = rng.uniform(0.5, 2.0, 9)
     if free:
         weights[4] = 0.0
     problem = cases.build(X, y, cases.PENALTIES[kind](9, weights), share=0.1)
-    if tilted:
-        problem = replace(problem, tilt=cases._tilt(rng, problem.penalty, 0.5))
+    if linear:
+        problem = replace(problem, linear_term=cases._linear_term(rng, problem.penalty, 0.5))
     return X, problem, rng
 
 
@@ -60,7 +60,7 @@ def test_the_prox_jacobian_is_the_derivative_of_the_prox(kind, seed):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_slope_and_hessian_are_the_derivatives_of_the_smoothed_hinge(n_classes):
-    X, problem, rng = draw("l1", 1, n_classes, tilted=True)
+    X, problem, rng = draw("l1", 1, n_classes, linear=True)
     sub = naive.Subproblem(problem, X, centre(problem, rng), 3.0, 10.0, 20.0)
     W, b, _ = centre(problem, rng)
     shape, size = W.shape, W.size
@@ -96,7 +96,7 @@ TERMS = {"gain": 2.0, "sigma": 5.0, "sigma_free": 8.0}
 def test_the_native_minimiser_is_a_fixed_point_of_the_plain_proximal_step(
     kind, n_classes, direct, sparse
 ):
-    X, problem, rng = draw(kind, 2, n_classes, free=True, tilted=kind != "l2")
+    X, problem, rng = draw(kind, 2, n_classes, free=True, linear=kind != "l2")
     if sparse:
         X = np.where(np.abs(X) < 0.7, 0.0, X)
         problem = replace(problem, design=make_design(csr_array(X)))
@@ -116,7 +116,7 @@ def test_steps_too_short_to_change_the_objective_are_still_taken(kind, direct):
     # At this accuracy the last steps lower the objective by far less than its rounding error.
     for seed in range(10):
         for n_classes in (2, 3):
-            X, problem, rng = draw(kind, seed, n_classes, free=seed % 2 == 0, tilted=kind != "l2")
+            X, problem, rng = draw(kind, seed, n_classes, free=seed % 2 == 0, linear=kind != "l2")
             report, *_ = subproblem(
                 X, problem, centre(problem, rng), direct=direct, accuracy=1e-12, **TERMS
             )

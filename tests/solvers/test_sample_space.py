@@ -109,4 +109,4 @@ def test_where_it_does_not_apply():
     free = np.ones(90)
     free[3] = 0.0
     assert not fits_sample_space(make("logistic", weights=free))
-    assert not fits_sample_space(make("logistic", tilt=np.zeros((3, 90))))
+    assert not fits_sample_space(make("logistic", linear_term=np.zeros((3, 90))))

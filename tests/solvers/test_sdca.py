@@ -424,7 +424,7 @@ def test_the_size_of_the_margins_only_scales_the_model(solver, margin, n_classes
     assert models[1].objective_ == pytest.approx(margin * models[0].objective_, rel=2e-3)
 
 
-@pytest.mark.parametrize("family", [problems.plain, problems.tilted, problems.sparse_rows])
+@pytest.mark.parametrize("family", [problems.plain, problems.linear_terms, problems.sparse_rows])
 def test_the_history_is_of_the_best_points_and_its_last_is_returned(family):
     # Inexact proximal steps need not descend.
     for seed in range(4):

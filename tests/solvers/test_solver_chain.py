@@ -61,20 +61,20 @@ def run(*solvers, tol=1e-4, max_iter=None, problem=None):
 def test_a_gap_hidden_by_coefficients_that_ran_off_is_handed_over_without_them():
     X, y = hinge_cases.gaussian(0, 24, 3, 2)
     problem = hinge_cases.build(X, y, L1(), share=0.5)
-    tilted = replace(problem, tilt=np.ones((1, 3)))
+    with_term = replace(problem, linear_term=np.ones((1, 3)))
     far, near = Scripted(0.05, floor=0.1), Scripted(1e-9)
-    for either in (problem, tilted):
+    for either in (problem, with_term):
         assert run(far, near, problem=either).gap == 1e-9 and near.seen[0] is None
     idle = Scripted(1e-9)
-    # Without a tilt what rounding hides may be a millionth of the margins.
+    # Without a linear term what rounding hides may be a millionth of the margins.
     little = Scripted(5e-7, floor=9e-7, objective=1e-6)
     assert run(little, idle, problem=problem).gap == 5e-7 and not hasattr(idle, "seen")
-    assert run(little, near, problem=tilted).gap == 1e-9
+    assert run(little, near, problem=with_term).gap == 1e-9
     # Next to a gap within the tolerance a floor, which is a worst case, may be larger.
-    assert run(Scripted(1e-6, floor=5e-4), idle, problem=tilted).gap == 1e-6
+    assert run(Scripted(1e-6, floor=5e-4), idle, problem=with_term).gap == 1e-6
     assert not hasattr(idle, "seen")
     # Where nothing better comes the first is returned.
-    assert run(far, Scripted(0.5), problem=tilted).gap == 0.05
+    assert run(far, Scripted(0.5), problem=with_term).gap == 0.05
 
 
 def test_the_point_of_one_stage_and_the_bound_of_another_prove_each_other():
@@ -160,7 +160,7 @@ def test_a_stage_for_cold_starts_is_passed_over_from_a_warm_one():
 
 
 @pytest.mark.parametrize("kind", ["l1", "l1/l2-rows-joint"])
-def test_auto_begins_with_interior_point_on_texts_that_sdca_cannot_take(kind):
+def test_auto_begins_with_interior_point_on_sparse_data_that_sdca_cannot_take(kind):
     d = 2000
     X, y = hinge_cases.gaussian(0, registry.MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS + 1, d, 3)
     weights = np.ones(d)

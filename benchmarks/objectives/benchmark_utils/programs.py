@@ -89,9 +89,9 @@ class HighsProgram(Program):
         n, alpha = problem.n, problem.alpha
         linf = problem.penalty.kind == "l1/linf"
         price = np.zeros(self.n_coef) if linf else alpha * self.omega
-        tilt = np.zeros(self.n_coef)
-        if problem.tilt is not None:
-            tilt = alpha * problem.tilt[:, self.kept].ravel()
+        linear_term = np.zeros(self.n_coef)
+        if problem.linear_term is not None:
+            linear_term = alpha * problem.linear_term[:, self.kept].ravel()
         free = -np.inf
         if method == "highs-ds":
             differences, self.i, self.k = self.pair_differences()
@@ -103,7 +103,7 @@ class HighsProgram(Program):
             cost_w, cost_b, least = self.cost_w, self.cost_b, free
             self.k, self.i = np.divmod(np.arange(rhs.size), n)
         rows = [[w, -w, b, slack]]
-        costs = [price + cost_w - tilt, price - cost_w + tilt, cost_b, problem.mass]
+        costs = [price + cost_w - linear_term, price - cost_w + linear_term, cost_b, problem.mass]
         lower = [np.zeros(2 * self.n_coef), np.full(b.shape[1], free), np.full(n, least)]
         if linf:
             cells = np.arange(self.n_coef)

@@ -29,9 +29,9 @@ class BoundHingePath {
       : problem_(bound), column_norms_(std::move(column_norms)), monitor_(std::move(callback)),
         keep_duals_(keep_duals) {
     const HingeProblem& problem = bound.problem();
-    if (problem.tilt || problem.offset != 0.0 || problem.penalty.square != 0.0) {
+    if (problem.linear_term || problem.offset != 0.0 || problem.penalty.square != 0.0) {
       throw std::invalid_argument(
-          "HingePath: the penalty must be a norm, without a tilt or an offset.");
+          "HingePath: the penalty must be a norm, without a linear term or an offset.");
     }
     check_size("column_norms has", length(column_norms_), "the number of features is", problem.d());
     check_values("column_norms", column_norms_, kNotNegative);

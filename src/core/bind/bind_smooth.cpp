@@ -115,7 +115,7 @@ BoundRankingProblem::BoundRankingProblem(const Design& design, Integers y, Flags
                    L,         largest};
   problem_.alpha = alpha;
   problem_.intercept = intercept;
-  problem_.tilt = nullptr;
+  problem_.linear_term = nullptr;
   problem_.penalty = penalty_.view(design.d(), L);
 }
 
@@ -186,10 +186,10 @@ class BoundSmoothPath {
                   nb::object callback)
       : problem_(bound.problem()), column_norms_(std::move(column_norms)),
         monitor_(std::move(callback)) {
-    if (problem_.loss.kind == LossKind::hinge || problem_.tilt) {
+    if (problem_.loss.kind == LossKind::hinge || problem_.linear_term) {
       throw std::invalid_argument(
           "SmoothPath: the loss must be one of squared_hinge, logistic and ovr_squared_hinge, "
-          "without a tilt.");
+          "without a linear term.");
     }
     check_size("column_norms has", length(column_norms_), "the number of features is",
                problem_.d());

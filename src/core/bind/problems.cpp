@@ -24,7 +24,7 @@ constexpr auto any = [](double) { return true; };
 // Throws unless what every problem has of its samples fits the design.
 void check_samples(const Design& design, const std::vector<int32_t>& y, const Vector& mass,
                    const Matrix& cost, const std::optional<Vector>& margin_scale,
-                   const std::optional<Matrix>& tilt, double alpha) {
+                   const std::optional<Matrix>& linear_term, double alpha) {
   const int64_t n = design.n(), K = rows(cost);
   if (n < 1 || K < 2) {
     throw std::invalid_argument("A problem needs at least one sample and two classes; found " +
@@ -38,9 +38,9 @@ void check_samples(const Design& design, const std::vector<int32_t>& y, const Ve
     check_size("margin_scale has", length(*margin_scale), "the design's number of samples is", n);
     check_values("margin_scale", *margin_scale, kNotNegative);
   }
-  if (tilt) {
-    check_shape("tilt", *tilt, design.d(), K == 2 ? 1 : K);
-    check_values("tilt", *tilt, kFinite);
+  if (linear_term) {
+    check_shape("linear_term", *linear_term, design.d(), K == 2 ? 1 : K);
+    check_values("linear_term", *linear_term, kFinite);
   }
   check_numbers("y", y, K);
   check_values("mass", mass, kPositive);
@@ -74,12 +74,13 @@ Penalty PenaltyArrays::view(int64_t d, int64_t outputs) const {
 BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector mass, Matrix cost,
                                      std::optional<Vector> margin_scale,
                                      std::optional<Matrix> margins, double alpha, bool intercept,
-                                     std::optional<Matrix> tilt, double offset,
+                                     std::optional<Matrix> linear_term, double offset,
                                      const std::string& kind, double l1_ratio, Integers groups,
                                      int64_t n_groups, bool per_class, Vector omega)
     : y_(copied(y)), mass_(mass), cost_(cost), margin_scale_(margin_scale), margins_(margins),
-      tilt_(tilt), penalty_{kind, l1_ratio, copied(groups), n_groups, per_class, omega} {
-  check_samples(design, y_, mass_, cost_, margin_scale_, tilt_, alpha);
+      linear_term_(linear_term),
+      penalty_{kind, l1_ratio, copied(groups), n_groups, per_class, omega} {
+  check_samples(design, y_, mass_, cost_, margin_scale_, linear_term_, alpha);
   const int64_t n = design.n(), d = design.d(), K = rows(cost), outputs = K == 2 ? 1 : K;
   check_values("cost", cost, kFinite);
   if (margins) {
@@ -107,7 +108,7 @@ BoundHingeProblem::BoundHingeProblem(const Design& design, Integers y, Vector ma
               K,
               alpha,
               intercept,
-              tilt_ ? tilt_->data() : nullptr,
+              linear_term_ ? linear_term_->data() : nullptr,
               offset,
               penalty_.view(d, outputs)};
 }
@@ -121,12 +122,14 @@ void BoundHingeProblem::check_start(const Matrix& weights, const Vector& interce
 
 BoundSmoothProblem::BoundSmoothProblem(const Design& design, const std::string& loss, Integers y,
                                        Vector mass, Matrix cost, std::optional<Vector> margin_scale,
-                                       double alpha, bool intercept, std::optional<Matrix> tilt,
-                                       const std::string& kind, double l1_ratio, Integers groups,
-                                       int64_t n_groups, bool per_class, Vector omega)
-    : y_(copied(y)), mass_(mass), cost_(cost), margin_scale_(margin_scale), tilt_(tilt),
+                                       double alpha, bool intercept,
+                                       std::optional<Matrix> linear_term, const std::string& kind,
+                                       double l1_ratio, Integers groups, int64_t n_groups,
+                                       bool per_class, Vector omega)
+    : y_(copied(y)), mass_(mass), cost_(cost), margin_scale_(margin_scale),
+      linear_term_(linear_term),
       penalty_{kind, l1_ratio, copied(groups), n_groups, per_class, omega} {
-  check_samples(design, y_, mass_, cost_, margin_scale_, tilt_, alpha);
+  check_samples(design, y_, mass_, cost_, margin_scale_, linear_term_, alpha);
   check_values("cost", cost_, kNotNegative);
   penalty_.check(design.d());
   problem_.design = &design;
@@ -138,7 +141,7 @@ BoundSmoothProblem::BoundSmoothProblem(const Design& design, const std::string& 
                    rows(cost)};
   problem_.alpha = alpha;
   problem_.intercept = intercept;
-  problem_.tilt = tilt_ ? tilt_->data() : nullptr;
+  problem_.linear_term = linear_term_ ? linear_term_->data() : nullptr;
   problem_.penalty = penalty_.view(design.d(), problem_.outputs());
 }
 
@@ -151,24 +154,24 @@ void bind_problems(nb::module_& m) {
   nb::class_<BoundHingeProblem>(m, "HingeProblem",
                                 "A hinge problem with its arrays, checked; see "
                                 "sparsvm.problem.problem.Problem for their meaning. Weights and "
-                                "tilt are feature-major: (d, outputs).")
+                                "linear term are feature-major: (d, outputs).")
       .def(nb::init<const Design&, Integers, Vector, Matrix, std::optional<Vector>,
                     std::optional<Matrix>, double, bool, std::optional<Matrix>, double,
                     const std::string&, double, Integers, int64_t, bool, Vector>(),
            nb::kw_only(), nb::arg("design"), nb::arg("y"), nb::arg("mass"), nb::arg("cost"),
            nb::arg("margin_scale").none(), nb::arg("margins").none(), nb::arg("alpha"),
-           nb::arg("intercept"), nb::arg("tilt").none(), nb::arg("offset"), nb::arg("kind"),
+           nb::arg("intercept"), nb::arg("linear_term").none(), nb::arg("offset"), nb::arg("kind"),
            nb::arg("l1_ratio"), nb::arg("groups"), nb::arg("n_groups"), nb::arg("per_class"),
            nb::arg("omega"), nb::keep_alive<1, 2>());
   nb::class_<BoundSmoothProblem>(m, "SmoothProblem",
                                  "A problem of a smooth loss (or the hinge, for subgradients) with "
-                                 "its arrays, checked; weights and tilt are feature-major.")
+                                 "its arrays, checked; weights and linear term are feature-major.")
       .def(nb::init<const Design&, const std::string&, Integers, Vector, Matrix,
                     std::optional<Vector>, double, bool, std::optional<Matrix>, const std::string&,
                     double, Integers, int64_t, bool, Vector>(),
            nb::kw_only(), nb::arg("design"), nb::arg("loss"), nb::arg("y"), nb::arg("mass"),
            nb::arg("cost"), nb::arg("margin_scale").none(), nb::arg("alpha"), nb::arg("intercept"),
-           nb::arg("tilt").none(), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"),
+           nb::arg("linear_term").none(), nb::arg("kind"), nb::arg("l1_ratio"), nb::arg("groups"),
            nb::arg("n_groups"), nb::arg("per_class"), nb::arg("omega"), nb::keep_alive<1, 2>())
       .def_prop_ro("curvature_bound",
                    [](const BoundSmoothProblem& b) { return b.problem().loss.curvature_bound(); },

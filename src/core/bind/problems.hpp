@@ -35,7 +35,7 @@ class BoundHingeProblem {
  public:
   BoundHingeProblem(const Design& design, Integers y, Vector mass, Matrix cost,
                     std::optional<Vector> margin_scale, std::optional<Matrix> margins, double alpha,
-                    bool intercept, std::optional<Matrix> tilt, double offset,
+                    bool intercept, std::optional<Matrix> linear_term, double offset,
                     const std::string& kind, double l1_ratio, Integers groups, int64_t n_groups,
                     bool per_class, Vector omega);
   BoundHingeProblem(const BoundHingeProblem&) = delete;
@@ -55,7 +55,7 @@ class BoundHingeProblem {
   Vector mass_;
   Matrix cost_;
   std::optional<Vector> margin_scale_;
-  std::optional<Matrix> margins_, tilt_;
+  std::optional<Matrix> margins_, linear_term_;
   PenaltyArrays penalty_;
   std::vector<double> lambda_;
   HingeProblem problem_{};
@@ -68,7 +68,7 @@ class BoundSmoothProblem {
 
   BoundSmoothProblem(const Design& design, const std::string& loss, Integers y, Vector mass,
                      Matrix cost, std::optional<Vector> margin_scale, double alpha, bool intercept,
-                     std::optional<Matrix> tilt, const std::string& kind, double l1_ratio,
+                     std::optional<Matrix> linear_term, const std::string& kind, double l1_ratio,
                      Integers groups, int64_t n_groups, bool per_class, Vector omega);
   BoundSmoothProblem(const BoundSmoothProblem&) = delete;
   BoundSmoothProblem& operator=(const BoundSmoothProblem&) = delete;
@@ -87,7 +87,7 @@ class BoundSmoothProblem {
   Vector mass_;
   Matrix cost_;
   std::optional<Vector> margin_scale_;
-  std::optional<Matrix> tilt_;
+  std::optional<Matrix> linear_term_;
   PenaltyArrays penalty_;
   SmoothProblem problem_{};
 };

@@ -93,7 +93,7 @@ class ScaledCholesky {
   struct Ridge {
     double first, limit;
     double empty =
-        0.0;  // the scale of a row without a positive diagonal: 0 keeps its variable at rest
+        0.0;  // the scale of a row without a positive diagonal: 0 keeps its variable unchanged
   };
 
   // Only entry(r, c) with r >= c is read. Beside the ridge `damping` is added. False where every ridge

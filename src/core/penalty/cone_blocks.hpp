@@ -11,7 +11,7 @@
 // values).
 //
 // `shift` is the dual residual of a coordinate: the block works with G + shift, and a full step
-// makes it zero. It is non-zero where a linear tilt of the objective starts outside the dual ball,
+// makes it zero. It is non-zero where a linear term of the objective starts outside the dual ball,
 // and where curvature ties the dual slack to W while W and G take steps of different lengths.
 #pragma once
 

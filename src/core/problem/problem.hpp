@@ -12,7 +12,7 @@ namespace sparsvm {
 
 // Minimise over W (d x outputs) and b (outputs)
 //
-//   Σ_i p_i max_k (m_ik + S_ik - S_iy_i) + α (penalty(W) - <tilt, W>) + offset,   S = X W + b,
+//   Σ_i p_i max_k (m_ik + S_ik - S_iy_i) + α (penalty(W) - <V, W>) + offset,   S = X W + b,
 //
 // with two classes having one output and the scores (0, S_i). Solvers that divide by α work with
 // λ_i = p_i / α. The pointers must outlive the solver.
@@ -27,7 +27,7 @@ struct HingeProblem {
   int64_t classes;
   double alpha;
   bool intercept;
-  const double* tilt;  // d x outputs, or null
+  const double* linear_term;  // d x outputs, or null
   double offset;
   Penalty penalty;
 
@@ -43,7 +43,7 @@ struct HingeProblem {
 
 // Minimise over W (d x outputs) and b (outputs)
 //
-//   f(W, b) + α penalty(W),   f = Σ_i p_i loss_i(X_i W + b) − α<tilt, W>,
+//   f(W, b) + α penalty(W),   f = Σ_i p_i loss_i(X_i W + b) − α<V, W>,
 //
 // with two classes having one output. The pointers must outlive the solver.
 struct SmoothProblem {
@@ -51,7 +51,7 @@ struct SmoothProblem {
   LossRows loss;
   double alpha;
   bool intercept;
-  const double* tilt;  // d x outputs, or null
+  const double* linear_term;  // d x outputs, or null
   Penalty penalty;
 
   int64_t n() const { return design->n(); }
@@ -73,7 +73,7 @@ struct SmoothProblem {
     const int64_t K = outputs();
     double total = 0.0;
     for (int64_t i = 0; i < n(); ++i) total += loss.mass[i] * loss.value(i, S + i * K);
-    return total - tilted(W);
+    return total - linear_value(W);
   }
 
   // f, and R (n x outputs) = p_i times the derivative of the loss.
@@ -85,15 +85,15 @@ struct SmoothProblem {
       total += loss.mass[i] * loss.slopes(i, S + i * K, r);
       for (int64_t k = 0; k < K; ++k) r[k] *= loss.mass[i];
     }
-    return total - tilted(W);
+    return total - linear_value(W);
   }
 
   // G (d x outputs) and gb (outputs) from R.
   void gradient(const double* R, double* G, double* gb) const {
     const int64_t K = outputs();
     design->transposed(R, K, G);
-    if (tilt) {
-      for (int64_t e = 0; e < d() * K; ++e) G[e] -= alpha * tilt[e];
+    if (linear_term) {
+      for (int64_t e = 0; e < d() * K; ++e) G[e] -= alpha * linear_term[e];
     }
     std::fill(gb, gb + K, 0.0);
     if (!intercept) return;
@@ -103,10 +103,10 @@ struct SmoothProblem {
   }
 
  private:
-  double tilted(const double* W) const {
-    if (!tilt) return 0.0;
+  double linear_value(const double* W) const {
+    if (!linear_term) return 0.0;
     double total = 0.0;
-    for (int64_t e = 0; e < d() * outputs(); ++e) total += tilt[e] * W[e];
+    for (int64_t e = 0; e < d() * outputs(); ++e) total += linear_term[e] * W[e];
     return alpha * total;
   }
 };

@@ -139,7 +139,7 @@ struct RankingProblem {
   PairRows loss;
   double alpha;
   bool intercept;
-  const double* tilt;  // null: linear terms come of penalties that are not convex
+  const double* linear_term;  // null: linear terms come of penalties that are not convex
   Penalty penalty;
 
   int64_t n() const { return design->n(); }

@@ -100,7 +100,7 @@ class _FBPDBudget(Parameterised):
             wait = until_certificate(self.check_every, done, limit)
             done += run.run(wait, -1.0 if by_gap else control.tol)
             settled = run.settled
-            if by_gap or settled or done >= limit or control.watch is not None:
+            if by_gap or settled or done >= limit or control.monitor is not None:
                 incumbent.update(done, run, means=by_gap)
         return done, "stalled" if settled else "max_iter"
 

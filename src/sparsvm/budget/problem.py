@@ -72,7 +72,7 @@ class ConstrainedProblem:
     Attributes
     ----------
     regularised : Problem
-        Data, margins and penalty; its ``alpha`` is of no consequence and it has no tilt.
+        Data, margins and penalty; its ``alpha`` is of no consequence and it has no linear term.
     eta : float
         The budget, not negative.
     """
@@ -81,8 +81,8 @@ class ConstrainedProblem:
     eta: float
 
     def __post_init__(self) -> None:
-        if self.regularised.tilt is not None:
-            raise ValueError("The constrained problem has no tilt; leave it out.")
+        if self.regularised.linear_term is not None:
+            raise ValueError("The constrained problem has no linear term; leave it out.")
         if not isinstance(self.regularised.loss, Hinge) or not self.regularised.penalty.convex:
             raise ValueError(
                 "The constrained problem is for the hinge loss with a convex penalty; got the loss "

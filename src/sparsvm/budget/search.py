@@ -150,7 +150,7 @@ class _Search:
 
     def solve(self, problem: Problem, start: Start | None, tol: float) -> Solution:
         """Solve a regularised problem."""
-        control = replace(self.control, tol=tol, max_iter=None, verbose=False, watch=None)
+        control = replace(self.control, tol=tol, max_iter=None, verbose=False, monitor=None)
         self.solved += 1
         return resolve(self.solver.inner, problem, control).solve(problem, start, control)
 

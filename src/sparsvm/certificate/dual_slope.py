@@ -1,10 +1,10 @@
-r"""The slope of a dual point, and its repair where a tilt lies on the edge of the dual ball.
+r"""The slope of a dual point, and its repair where a linear term lies on the edge of the dual ball.
 
-A dual point is feasible for a norm if the dual norm of :math:`tilt - G/\alpha` is at most 1.
-Scaling the point by a factor below 1 repairs what rounding spoilt, except where the tilt itself has
-dual norm 1, as beyond the cap of capped l1: there every factor leaves the slope on the wrong side,
-by 1e-12 or so of it. Where the point is nearly on the edge, G is nearly 0 in those coordinates, and
-a relative change of the entries of the same tiny size puts it where it may be.
+A dual point is feasible for a norm if the dual norm of :math:`V - G/\alpha` is at most 1.
+Scaling the point by a factor below 1 repairs what rounding spoilt, except where the linear term V
+itself has dual norm 1, as beyond the cap of capped l1: there every factor leaves the slope on the
+wrong side, by 1e-12 or so of it. Where the point is nearly on the edge, G is nearly 0 in those
+coordinates, and a relative change of the entries of the same tiny size puts it where it may be.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sparsvm.numerics.rows import of_class, row_sum
 from sparsvm.numerics.split_products import split_products
 from sparsvm.problem.problem import Problem
 
-# Tilts with a dual norm above 1 less this leave the scaling no room.
+# Linear terms with a dual norm above 1 less this leave the scaling no room.
 EDGE = 1e-6
 # The matrix of the repair, and of columns whose products are split, has at most this many entries.
 LARGEST = 20_000_000
@@ -34,12 +34,12 @@ REPAIRS = 8
 def slope(problem: Problem, entries: Floats) -> tuple[Floats, Floats]:
     """Return G / alpha and the error bound of each of its entries.
 
-    Not sharper than the entries themselves with a tilt: on the edge of the dual ball what is within
-    the error of rounded slopes is let pass.
+    With a linear term it is not sharper than the entries themselves: on the edge of the dual ball
+    what is within the error of rounded slopes is let pass.
     """
     signed = problem.signed_dual(entries)
     G, error = _rounded_slope(problem, signed)
-    if problem.tilt is None and _rounding_share(problem, entries) > NOTABLE:
+    if problem.linear_term is None and _rounding_share(problem, entries) > NOTABLE:
         _sharpen(problem, entries, signed, G, error, np.arange(problem.d))
     return G, error
 
@@ -195,16 +195,16 @@ def limit(problem: Problem) -> float:
 
 def pulled_inside(problem: Problem, entries: Floats) -> Floats | None:
     """Return entries with slopes on the edge where it was crossed; None if nowhere, or if not."""
-    penalty, tilt = problem.penalty, problem.tilt
-    if tilt is None or not penalty.is_norm or problem.one_vs_rest:
+    penalty, linear_term = problem.penalty, problem.linear_term
+    if linear_term is None or not penalty.is_norm or problem.one_vs_rest:
         return None
-    on_edge = penalty.group_dual_norms(tilt) > 1.0 - EDGE
+    on_edge = penalty.group_dual_norms(linear_term) > 1.0 - EDGE
     if not on_edge.any() or not entries.any():
         return None
     crossed = np.zeros_like(on_edge)
     for _ in range(REPAIRS):
         G, error = slope(problem, entries)
-        beyond = np.maximum(np.abs(tilt - G) - error, 0.0)
+        beyond = np.maximum(np.abs(linear_term - G) - error, 0.0)
         violated = on_edge & (penalty.group_dual_norms(beyond) > limit(problem))
         if not violated.any():
             return entries if crossed.any() else None
@@ -217,15 +217,15 @@ def pulled_inside(problem: Problem, entries: Floats) -> Floats | None:
 
 
 def _target(problem: Problem) -> Floats:
-    """Return the slopes that just touch the edge: 0 where the tilt is on it; for groups always 0.
+    """Return the slopes that just touch the edge: 0 where V is on it; for groups always 0.
 
     Asking for 0 of every coordinate near the edge cost a bound 1e-4 of its value where the matrix
     of the entries was badly conditioned.
     """
     target = np.zeros((problem.n_outputs, problem.d))
-    if problem.penalty.is_l1 and problem.tilt is not None:
-        inside = np.maximum(problem.penalty.omega - np.abs(problem.tilt), 0.0)
-        target = np.where(problem.penalty.omega > 0.0, -np.sign(problem.tilt) * inside, 0.0)
+    if problem.penalty.is_l1 and problem.linear_term is not None:
+        inside = np.maximum(problem.penalty.omega - np.abs(problem.linear_term), 0.0)
+        target = np.where(problem.penalty.omega > 0.0, -np.sign(problem.linear_term) * inside, 0.0)
     return np.asarray(target)
 
 

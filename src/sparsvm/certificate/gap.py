@@ -4,7 +4,7 @@ The dual of the :class:`~sparsvm.problem.Problem` is, with the dual entries F of
 :class:`~sparsvm.problem.solution.Solution` and their signed matrix :math:`\tilde Y`,
 
 .. math::
-    \max_F \; -\sum_i p_i\, \ell_i^*(\tilde Y_i / p_i) - \alpha\, penalty^*(tilt - G/\alpha),
+    \max_F \; -\sum_i p_i\, \ell_i^*(\tilde Y_i / p_i) - \alpha\, penalty^*(V - G/\alpha),
     \qquad G_{kj} = \sum_i \tilde Y_{ik} x_{ij},
 
 over :math:`F \ge 0` (rows within the mass :math:`p_i` for the hinge and the logistic loss),
@@ -109,7 +109,7 @@ def _best_repair(problem: Problem, entries: Floats) -> tuple[Floats, float, floa
     scale, bound = best_scale(problem, entries)
     if scale >= 1.0:
         return entries, scale, bound
-    if problem.tilt is not None:
+    if problem.linear_term is not None:
         for inside in _other_repairs(problem, entries):
             inside *= _fitting(inside, problem.mass).min() if problem.loss.within_masses else 1.0
             other = best_scale(problem, inside)
@@ -200,7 +200,7 @@ def _beyond(problem: Problem, entries: Floats) -> Floats | None:
     cost most of the gap. None where there is nothing to choose between samples.
     """
     hinge = isinstance(problem.loss, Hinge)
-    if not hinge or not problem.penalty.is_norm or problem.tilt is not None:
+    if not hinge or not problem.penalty.is_norm or problem.linear_term is not None:
         return None
     norms = feature_slopes(problem, entries)
     if norms is None:
@@ -261,7 +261,7 @@ def _gain_within_masses(problem: Problem, entries: Floats, factor: float) -> flo
     """
     if isinstance(problem.loss, Hinge):
         return factor * float(
-            problem.margin_value(entries) if problem.tilt is None else entries.sum()
+            problem.margin_value(entries) if problem.linear_term is None else entries.sum()
         )
     return gain_of(problem, factor * entries).value(1.0)
 
@@ -277,12 +277,12 @@ def _fitting(entries: Floats, mass: Floats) -> Floats:
 def best_scale(problem: Problem, entries: Floats) -> tuple[float, float]:
     """Return the best factor c >= 0 of the entries, and the dual value at c times the entries."""
     gain = gain_of(problem, entries)
-    if problem.penalty.is_norm and problem.tilt is None:
+    if problem.penalty.is_norm and problem.linear_term is None:
         # The error of G is added, which rounds the dual norm up.
         norm, top = largest_slope(problem, entries) * limit(problem), gain.peak()
         scale = top if norm * top <= 1.0 else 1.0 / norm
         return scale, gain.value(scale)
-    if problem.penalty.quadratic and problem.tilt is None:
+    if problem.penalty.quadratic and problem.linear_term is None:
         norms = feature_slopes(problem, entries)
         if norms is not None:
             return _squared_scale(problem, norms, gain)
@@ -296,37 +296,37 @@ def best_scale(problem: Problem, entries: Floats) -> tuple[float, float]:
 
 
 def zero_dual_bound(problem: Problem) -> float:
-    """Return the dual value with all mass on the true classes: 0 without a tilt."""
-    if problem.tilt is None:
+    """Return the dual value with all mass on the true classes: 0 without a linear term."""
+    if problem.linear_term is None:
         built_in = problem.penalty.built_in or problem.penalty.is_norm
         zeros = (problem.n_outputs, problem.d)
         return 0.0 if built_in else -problem.alpha * problem.penalty.conjugate(np.zeros(zeros))
     if problem.penalty.is_norm:
-        return 0.0 if problem.penalty.dual_norm(problem.tilt) <= limit(problem) else -np.inf
-    return -problem.alpha * problem.penalty.conjugate(problem.tilt)
+        return 0.0 if problem.penalty.dual_norm(problem.linear_term) <= limit(problem) else -np.inf
+    return -problem.alpha * problem.penalty.conjugate(problem.linear_term)
 
 
 def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float:
-    """Return the largest c up to ``top`` with dual norm of ``tilt - c G`` at most 1, or -1 if none.
+    """Return the largest c up to ``top`` with dual norm of ``V - c G`` at most 1, or -1 if none.
 
-    A tilt often sits on the boundary (a coefficient beyond the cap of capped l1 has slope exactly
-    1), where rounding up would forbid every c > 0; there a violation within the error of G is let
+    V often sits on the boundary (a coefficient beyond the cap of capped l1 has slope exactly 1),
+    where rounding up would forbid every c > 0; there a violation within the error of G is let
     pass, as for the equalities, since it moves the bound by less than the floor.
     """
-    penalty, tilt = problem.penalty, problem.tilt
-    assert tilt is not None
+    penalty, linear_term = problem.penalty, problem.linear_term
+    assert linear_term is not None
     if penalty.is_l1:
-        # |tilt - c G| <= omega, coordinate by coordinate.
+        # |V - c G| <= omega, coordinate by coordinate.
         sizes = np.abs(G) - error
-        room = penalty.omega * limit(problem) + np.sign(G) * tilt
-        if np.any(penalty.omega * limit(problem) < np.abs(tilt)):
+        room = penalty.omega * limit(problem) + np.sign(G) * linear_term
+        if np.any(penalty.omega * limit(problem) < np.abs(linear_term)):
             return -1.0
         # Dividing by the others could overflow.
         binding = (top * sizes > room) & (penalty.omega > 0.0)
         return float(np.min(room[binding] / sizes[binding], initial=top))
 
     def excess(c: float) -> float:
-        reduced = np.maximum(np.abs(tilt - c * G) - c * error, 0.0)
+        reduced = np.maximum(np.abs(linear_term - c * G) - c * error, 0.0)
         return penalty.dual_norm(reduced) - limit(problem)
 
     low, high = 0.0, top
@@ -369,14 +369,14 @@ def _squared_scale(problem: Problem, norms: Floats, gain: Gain) -> tuple[float, 
 
 
 def conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:
-    """Return the factor c >= 0 that maximises ``gain(c) - alpha conjugate(tilt - c G)``.
+    """Return the factor c >= 0 that maximises ``gain(c) - alpha conjugate(V - c G)``.
 
     The second term is piecewise quadratic, so a safeguarded Newton search on the derivative is
     exact for l2 and takes a few steps for the elastic net.
     """
     penalty, alpha, rho = problem.penalty, problem.alpha, problem.penalty.l1_ratio
     slope = -G * penalty.inverse_omega
-    offset = None if problem.tilt is None else problem.tilt * penalty.inverse_omega
+    offset = None if problem.linear_term is None else problem.linear_term * penalty.inverse_omega
 
     def point(c: float) -> Floats:
         return c * slope if offset is None else offset + c * slope

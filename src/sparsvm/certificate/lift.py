@@ -170,7 +170,9 @@ def interpolated(
 
 def homogeneous(problem: Problem) -> bool:
     """Whether the dual value is linear in the entries and the penalty bounds a norm of them."""
-    linear = isinstance(problem.loss, Hinge) and problem.tilt is None and problem.offset == 0.0
+    linear = (
+        isinstance(problem.loss, Hinge) and problem.linear_term is None and problem.offset == 0.0
+    )
     return linear and problem.penalty.is_norm
 
 

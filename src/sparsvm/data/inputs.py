@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from sparsvm._typing import Array, Features, Floats
 from sparsvm.numerics.sparse_format import checked_sparse
-from sparsvm.parameters import LARGEST, quoted
+from sparsvm.parameters import LARGEST, SMALLEST, quoted
 
 # Weights of float32 data are float32: 1 / LARGEST_FLOAT32 leaves its digits to what is a millionth.
 LARGEST_FLOAT32 = 1e30
@@ -64,6 +64,23 @@ PARAMETER_CONSTRAINTS: dict[str, list[Any] | str] = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
+STRENGTH: dict[str, list[Any] | str] = {
+    "alpha": [Within(Real, SMALLEST, LARGEST, closed="both"), None]
+}
+# Those of a search over alphas by cross-validation.
+SEARCH: dict[str, list[Any] | str] = {
+    "alphas": ["array-like", None],
+    "n_alphas": [Interval(Integral, 1, None, closed="left")],
+    "eps": [Within(Real, 0, 1, closed="neither")],
+    "cv": ["cv_object"],
+    "scoring": [str, callable, None],
+    "rule": [StrOptions({"best", "1se"})],
+}
+
+
+def without(constraints: Mapping[str, list[Any] | str], *names: str) -> dict[str, list[Any] | str]:
+    """Return the constraints of other parameters than those named."""
+    return {name: each for name, each in constraints.items() if name not in names}
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])

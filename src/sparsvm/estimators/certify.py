@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from sparsvm._typing import Floats, LossName, PenaltyName
-from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller, Within
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, STRENGTH, Caller
 from sparsvm.data.training_set import read_training_set
 from sparsvm.losses import Loss, SquaredHinge, as_loss
 from sparsvm.losses.base import differences
 from sparsvm.numerics.sparse_format import checked_coefficients
-from sparsvm.parameters import LARGEST, SMALLEST
 from sparsvm.path.zero_model import zero_model
 from sparsvm.penalties import L1, Penalty, as_penalty
 from sparsvm.problem.build import default_alpha, regularised_problem
@@ -149,11 +147,7 @@ def certify(
     False
     """
     given = {"fit_intercept": fit_intercept, "tol": tol, "alpha": alpha}
-    constraints = {
-        **PARAMETER_CONSTRAINTS,
-        "alpha": [Within(Real, SMALLEST, LARGEST, closed="both"), None],
-    }
-    constraints = {name: constraints[name] for name in given}
+    constraints = {name: {**PARAMETER_CONSTRAINTS, **STRENGTH}[name] for name in given}
     validate_parameter_constraints(constraints, given, caller_name="certify")
     loss, penalty = as_loss(loss), as_penalty(penalty)
     if not (loss.convex and penalty.convex):
@@ -273,7 +267,10 @@ def _best_intercept(problem: Problem, W: Floats) -> Floats:
     """
     scores = problem.scores(W, np.zeros(len(W)))
     none = replace(
-        problem, penalty=L1().resolve(problem.d, problem.n_outputs), margin_scale=None, tilt=None
+        problem,
+        penalty=L1().resolve(problem.d, problem.n_outputs),
+        margin_scale=None,
+        linear_term=None,
     )
     if problem.loss.of_differences:
         margins = problem.margins() + differences(scores, problem.y)

@@ -299,7 +299,7 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
     began = time.perf_counter()
     tol, solution = control.tol, None
     for attempt in range(1, ATTEMPTS + 1):
-        inner = replace(control, tol=tol, max_iter=None, watch=None)
+        inner = replace(control, tol=tol, max_iter=None, monitor=None)
         found = resolve("auto", problem, inner).solve(problem, start, inner)
         intercept = centred(problem, found.intercept)
         hinge = ConstrainedProblem(problem, 0.0).hinge(found.coef, intercept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.parallel import Parallel, delayed
 
 from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName, SolverName
-from sparsvm.data.inputs import Within, fit_context
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, SEARCH, fit_context, without
 from sparsvm.data.training_set import Samples, read_all, unchanged_on_error
 from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from sparsvm.estimators.cv_folds import (
@@ -157,29 +157,10 @@ class SparseSVCCV(CallbackSupportMixin, RowDual, SparseLinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **{
-            name: SparseSVC._parameter_constraints[name]
-            for name in (
-                "loss",
-                "penalty",
-                "fit_intercept",
-                "class_weight",
-                "solver",
-                "tol",
-                "max_iter",
-                "n_jobs",
-                "random_state",
-                "verbose",
-            )
-        },
-        "alphas": ["array-like", None],
-        "n_alphas": [Interval(Integral, 1, None, closed="left")],
-        "eps": [Within(Real, 0, 1, closed="neither")],
+        **without(PARAMETER_CONSTRAINTS, "time_limit", "on_interrupt", "warm_start"),
+        **SEARCH,
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "param_grid": [dict, list, None],
-        "cv": ["cv_object"],
-        "scoring": [str, callable, None],
-        "rule": [StrOptions({"best", "1se"})],
         "refit": ["boolean", StrOptions({"relaxed"})],
     }
 

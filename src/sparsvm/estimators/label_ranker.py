@@ -13,7 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsvm._typing import Array, Floats, OnInterrupt, PenaltyName, RankingSolverName
 from sparsvm.certificate.finalise import finalised, inner_tolerance, tolerance
-from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller, Within, fit_context, read_samples
+from sparsvm.data.inputs import (
+    PARAMETER_CONSTRAINTS,
+    STRENGTH,
+    Caller,
+    Within,
+    fit_context,
+    read_samples,
+    without,
+)
 from sparsvm.data.label_sets import LabelSets, read_label_sets
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
@@ -23,7 +31,7 @@ from sparsvm.estimators.thresholds import regressed_threshold
 from sparsvm.losses.pairwise import PairwiseSquaredHinge
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.sparse_format import dense_coefficients
-from sparsvm.parameters import LARGEST, SMALLEST
+from sparsvm.parameters import LARGEST
 from sparsvm.path.grid import checked_grid, grid_below
 from sparsvm.path.points import PathPoints
 from sparsvm.path.ranking_path import largest_ranking_alpha, ranking_path
@@ -142,23 +150,8 @@ class SparseLabelRanker(CallbackSupportMixin, SparseLinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **{
-            name: PARAMETER_CONSTRAINTS[name]
-            for name in (
-                "penalty",
-                "solver",
-                "fit_intercept",
-                "tol",
-                "max_iter",
-                "time_limit",
-                "on_interrupt",
-                "warm_start",
-                "n_jobs",
-                "random_state",
-                "verbose",
-            )
-        },
-        "alpha": [Within(Real, SMALLEST, LARGEST, closed="both"), None],
+        **without(PARAMETER_CONSTRAINTS, "loss", "class_weight"),
+        **STRENGTH,
         "normalise": ["boolean"],
         "threshold": [StrOptions({"regression"}), Within(Real, -LARGEST, LARGEST, closed="both")],
     }

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
 from sparsvm._typing import Array, Floats, PenaltyName, RankingSolverName
-from sparsvm.data.inputs import Within, fit_context
+from sparsvm.data.inputs import SEARCH, fit_context, without
 from sparsvm.data.label_sets import LabelSets, read_label_sets
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
@@ -112,13 +110,11 @@ class SparseLabelRankerCV(CallbackSupportMixin, SparseLinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **{name: SparseLabelRanker._parameter_constraints[name] for name in (*SHARED, "n_jobs")},
-        "alphas": ["array-like", None],
-        "n_alphas": [Interval(Integral, 1, None, closed="left")],
-        "eps": [Within(Real, 0, 1, closed="neither")],
-        "cv": ["cv_object"],
-        "scoring": [str, callable, None],
-        "rule": [StrOptions({"best", "1se"})],
+        **without(
+            SparseLabelRanker._parameter_constraints,
+            *("alpha", "time_limit", "on_interrupt", "warm_start"),
+        ),
+        **SEARCH,
     }
 
     def __init__(

@@ -132,7 +132,7 @@ def _feature_names(model: Any) -> Array:
 
 
 def _column(values: list[Any]) -> Array:
-    """Return values as an array; as texts where they are of several types, or no scalars."""
+    """Return values as an array; as strings where they are of several types, or no scalars."""
     kinds = {type(value) for value in values}
     if len(kinds) > 1 or not kinds <= {str, int, float, bool}:
         values = [str(value) for value in values]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, update_wrapper
-from numbers import Real
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -23,7 +22,7 @@ from sparsvm._typing import (
 )
 from sparsvm.certificate.finalise import finalised, tolerance
 from sparsvm.certificate.least_norm import far_along, least_norm, without_minimum
-from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within, fit_context
+from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, STRENGTH, fit_context
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
 from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from sparsvm.estimators.fit_warnings import advise, tell_never_predicted
@@ -31,7 +30,6 @@ from sparsvm.estimators.linear import highest
 from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Logistic, Loss, as_loss
-from sparsvm.parameters import LARGEST, SMALLEST
 from sparsvm.path.adaptive import adapted
 from sparsvm.path.svm_path import require_known
 from sparsvm.penalties import Penalty, as_penalty
@@ -209,7 +207,7 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **PARAMETER_CONSTRAINTS,
-        "alpha": [Within(Real, SMALLEST, LARGEST, closed="both"), None],
+        **STRENGTH,
     }
 
     def __init__(

@@ -1,6 +1,6 @@
 """Values of parameters and attributes as JSON and arrays.
 
-Numbers, texts, None and lists are themselves. Everything else is an object of JSON with one name,
+Numbers, strings, None and lists are themselves. Everything else is an object of JSON with one name,
 which says what it is: ``{"tuple": [...]}``, ``{"set": [...]}``, ``{"float": "nan"}``,
 ``{"dict": [[key, value], ...]}``, ``{"array": {...}}``, ``{"sparse": {...}}``,
 ``{"labels": {...}}``, ``{"objects": [...]}``, ``{"masked": null}``, ``{"object": {...}}`` of a
@@ -138,13 +138,13 @@ class Encoder:
         found = self._labels(values, at)
         if "labels" not in found:
             raise ValueError(
-                f"{at} holds labels of type {values.dtype} that files cannot hold; use texts or "
+                f"{at} holds labels of type {values.dtype} that files cannot hold; use strings or "
                 "numbers"
             )
         return found
 
     def _labels(self, values: Array, at: str) -> Any:
-        """Return a vector of texts, numbers or truth values as JSON that a person can read."""
+        """Return a vector of strings, numbers or truth values as JSON that a person can read."""
         plain = [value.item() if isinstance(value, np.generic) else value for value in values]
         if values.dtype.kind == "U":
             kind: Any = values.dtype.itemsize // CHARACTER

@@ -150,7 +150,7 @@ def _parsed(text: bytes, n_bytes: int) -> tuple[dict[str, str], dict[str, _Place
         raise ValueError("its header is no JSON object")
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise ValueError("its metadata are not texts by name")
+        raise ValueError("its metadata are not strings by name")
     places = {name: _place(name, entry) for name, entry in header.items()}
     reached = 0
     for name, (_, _, begin, end) in sorted(places.items(), key=lambda item: item[1][2:]):

@@ -97,7 +97,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """Read a model that :func:`save_model` wrote.
 
     Nothing in the file is run: classes come from a closed list, everything else is numbers and
-    texts, and sizes, ranges, overlaps, sparse indices and the checksum are verified before the
+    strings, and sizes, ranges, overlaps, sparse indices and the checksum are verified before the
     model is put together.
 
     Parameters

@@ -54,7 +54,7 @@ def label_array(classes: Array) -> Array:
         return classes.astype(np.float64)
     raise ValueError(
         f"ONNX has no type for the labels {plain[0]!r}, {plain[1]!r}, ... of type {classes.dtype}. "
-        "Fit with labels that are all texts or all integers."
+        "Fit with labels that are all strings or all integers."
     )
 
 

@@ -55,10 +55,10 @@ DROPPED: dict[str, Any] = {"dual": None, "proof": None, "history": History.empty
 LATER: dict[str, Any] = {"local_minimum": None, "resolution": 0.0}
 # An array of more bytes is not written as a sparse one, so that no small file claims more memory.
 LARGEST_EXPANSION = 2**30
-# Bytes of a character in an array of texts.
+# Bytes of a character in an array of strings.
 CHARACTER = 4
 SCALARS = (str, int, float, bool)
-# The types of labels, but for texts of a fixed length, and what each holds.
+# The types of labels, but for strings of a fixed length, and what each holds.
 LABEL_TYPES: dict[str, tuple[type, ...]] = {
     "object": SCALARS,
     "bool": (bool,),

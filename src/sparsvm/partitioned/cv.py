@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName, SolverName
-from sparsvm.data.inputs import fit_context
+from sparsvm.data.inputs import fit_context, without
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.cv import SparseSVCCV as CVOnOneMachine
 from sparsvm.estimators.cv_folds import FoldResult, without_features
@@ -82,26 +82,7 @@ cv_results_, n_splits_
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **{
-            name: CVOnOneMachine._parameter_constraints[name]
-            for name in (
-                "loss",
-                "penalty",
-                "alphas",
-                "n_alphas",
-                "eps",
-                "max_features",
-                "rule",
-                "fit_intercept",
-                "class_weight",
-                "solver",
-                "tol",
-                "max_iter",
-                "n_jobs",
-                "random_state",
-                "verbose",
-            )
-        },
+        **without(CVOnOneMachine._parameter_constraints, "param_grid", "scoring", "refit"),
         "cv": [Interval(Integral, 2, None, closed="left"), None],
     }
 

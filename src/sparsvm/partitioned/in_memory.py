@@ -15,7 +15,7 @@ from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers import Solver, resolve
-from sparsvm.solvers.run.watch import solved_within
+from sparsvm.solvers.run.monitor import solved_within
 
 
 class InMemoryFits:

@@ -261,7 +261,9 @@ class Continuation:
 def _penalty(problem: Problem, coef: Floats) -> float:
     """Return what alpha multiplies in the objective."""
     value = problem.penalty.value(coef)
-    return value if problem.tilt is None else value - float(np.sum(problem.tilt * coef))
+    return (
+        value if problem.linear_term is None else value - float(np.sum(problem.linear_term * coef))
+    )
 
 
 def _support(coef: Floats) -> Ints:

@@ -2,7 +2,7 @@
 
 The native path holds the last point with the strengths of all groups of features at it, solves on
 those that matter, proves points between two solutions by both, and hands over all points of a grid
-at once, or some at a time where somebody watches. A point that it does not prove is found by the
+at once, or some at a time where there is a callback. A point that it does not prove is found by the
 solvers of the continuation.
 """
 

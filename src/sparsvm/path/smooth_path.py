@@ -65,7 +65,7 @@ class SmoothPath:
             isinstance(problem.loss, SmoothLoss)
             and (isinstance(steps.solver, BlockNewton) or steps.solver in ("auto", "block_newton"))
             and steps.control.max_iter is None
-            and problem.tilt is None
+            and problem.linear_term is None
             and problem.offset == 0.0
             and problem.columns is None
             and problem.penalty.built_in

@@ -153,14 +153,14 @@ class _Source:
         grid: Floats,
         tol: float,
         all_of_them: bool,
-        watched: bool,
+        with_callback: bool,
     ) -> None:
         self.data, self.steps, self.grid, self.tol = data, steps, grid, tol
         self.smooth = SmoothPath(steps) if SmoothPath.follows(steps, data.dtype) else None
         self.hinge: HingePath | None = None
         if HingePath.follows(steps):
-            ahead = all_of_them and not watched
-            self.hinge = HingePath(steps, grid, data.dtype, ahead=ahead, solutions=watched)
+            ahead = all_of_them and not with_callback
+            self.hinge = HingePath(steps, grid, data.dtype, ahead=ahead, solutions=with_callback)
         self.between: PointsBetween | None = None
         if self.hinge is None and PointsBetween.follows(steps):
             self.between = PointsBetween(steps, grid)

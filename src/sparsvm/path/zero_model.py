@@ -76,7 +76,7 @@ def zero_model(problem: Problem) -> ZeroModel:
     if isinstance(problem.loss, SmoothLoss):
         return smooth_zero_model(problem)
     part, small, members = _small(problem)
-    small = replace(small, penalty=small.penalty.as_l1(), alpha=1.0, tilt=None)
+    small = replace(small, penalty=small.penalty.as_l1(), alpha=1.0, linear_term=None)
     found = InteriorPoint().solve(small, None, Control(tol=_TOL))
     dual, active = found.dual, _active(small, found)
     if members is not None:

@@ -7,8 +7,8 @@ touches it at z:
 .. math::
     F(u) \le G(u) - H(z) - \langle \gamma, u - z \rangle, \qquad \gamma \in \partial H(z).
 
-It is again a :class:`~sparsvm.problem.Problem`: the tangent of a penalty is a tilt, that of a ramp
-loss turns the samples it gives up into samples of their runner-up class
+It is again a :class:`~sparsvm.problem.Problem`: the tangent of a penalty is a linear term, that of
+a ramp loss turns the samples it gives up into samples of their runner-up class
 (:meth:`sparsvm.losses.Ramp.majorant`). Where z minimises it, z is a critical point of G - H.
 """
 
@@ -53,8 +53,11 @@ def tangent(problem: Problem, W: Floats, b: Floats, scores: Floats | None = None
         changes.update(loss=Hinge(), y=labels, margin_matrix=margins)
         offset += float(np.sum(problem.mass * constants))
     if not problem.penalty.convex:
-        tilt, constant = problem.penalty.concave_slope(W)
-        changes.update(penalty=problem.penalty.convex_part(), tilt=tilt if tilt.any() else None)
+        linear_term, constant = problem.penalty.concave_slope(W)
+        changes.update(
+            penalty=problem.penalty.convex_part(),
+            linear_term=linear_term if linear_term.any() else None,
+        )
         offset -= problem.alpha * constant
     # The convex part of a ramp is 1/mu times a hinge, so everything else counts mu times.
     touching = replace(problem, alpha=scale * problem.alpha, offset=scale * offset, **changes)

@@ -69,7 +69,7 @@ class Problem:
 
     .. math::
         \min_{W, b} \; \sum_i p_i\, \ell(y_i, X_i W^\top + b)
-        + \alpha\, \bigl(penalty(W) - \langle tilt, W \rangle\bigr)
+        + \alpha\, \bigl(penalty(W) - \langle V, W \rangle\bigr)
 
     Attributes
     ----------
@@ -88,8 +88,8 @@ class Problem:
     loss : Loss
     penalty : PenaltyTerms
     fit_intercept : bool
-    tilt : None or array of shape (n_outputs, d)
-        A linear term, as left by linearising the concave part of a non-convex penalty.
+    linear_term : None or array of shape (n_outputs, d)
+        V, as left by linearising the concave part of a non-convex penalty.
     margin_matrix : None or array of shape (n, K)
         The margins themselves, in place of ``cost`` and ``margin_scale``: of either sign, zero at
         each sample's class. Linearising a ramp loss leaves such margins
@@ -116,7 +116,7 @@ class Problem:
     penalty: PenaltyTerms
     fit_intercept: bool = True
     margin_scale: Floats | None = None
-    tilt: Floats | None = None
+    linear_term: Floats | None = None
     margin_matrix: Floats | None = None
     offset: float = 0.0
     columns: Features | None = None
@@ -139,14 +139,15 @@ class Problem:
                 f"The penalty was resolved for {self.penalty.n_outputs} outputs but {K} classes "
                 f"have {self.n_outputs}."
             )
-        if self.tilt is not None and self.tilt.shape != (self.n_outputs, self.d):
+        if self.linear_term is not None and self.linear_term.shape != (self.n_outputs, self.d):
             raise ValueError(
-                f"The tilt has shape {self.tilt.shape} but the coefficients have shape "
-                f"{(self.n_outputs, self.d)}."
+                f"The linear term has shape {self.linear_term.shape} but the coefficients have "
+                f"shape {(self.n_outputs, self.d)}."
             )
-        if self.tilt is not None and np.any(self.tilt[:, self.penalty.free] != 0.0):
+        if self.linear_term is not None and np.any(self.linear_term[:, self.penalty.free] != 0.0):
             raise ValueError(
-                "The tilt must be zero on unpenalised features; there it could not be outweighed."
+                "The linear term must be zero on unpenalised features; there it could not be "
+                "outweighed."
             )
 
     @property
@@ -302,11 +303,11 @@ class Problem:
         total = float(np.sum(self.mass * losses))
         total += self.alpha * self._penalty_value(used)
         total += self.offset
-        if self.tilt is None:
+        if self.linear_term is None:
             return total
         if isinstance(used, Columns):
-            return total - self.alpha * float(np.sum(self.tilt[:, used.used] * used.values))
-        return total - self.alpha * float(np.sum(np.ascontiguousarray(self.tilt * used)))
+            return total - self.alpha * float(np.sum(self.linear_term[:, used.used] * used.values))
+        return total - self.alpha * float(np.sum(np.ascontiguousarray(self.linear_term * used)))
 
     def floor(self, W: Floats | Columns, b: Floats, scores: Floats | None = None) -> float:
         r"""Return the rounding error of the objective.
@@ -316,7 +317,7 @@ class Problem:
         from. A smooth loss multiplies that error by its slope and adds the rounding of its own
         value: 16 eps times the weighted mean of :math:`\ell_i + z_i \sum_k |F_{ik}|/p_i`, with
         the dual entries F of the scores (``scores`` saves their computation). An offset adds
-        its own, and so do a tilt and the penalty that it may cancel.
+        its own, and so do a linear term and the penalty that it may cancel.
         """
         if isinstance(W, Columns):
             largest = W.largest()
@@ -332,10 +333,10 @@ class Problem:
             sizes += self.loss.value(*at)
         sizes += abs(self.offset)
         total = float(np.sum(self.mass * sizes))
-        if self.tilt is not None:
+        if self.linear_term is not None:
             columns = W if isinstance(W, Columns) else Columns.all_of(W)
-            tilted = float(np.sum(np.abs(self.tilt[:, columns.used] * columns.values)))
-            total += self.alpha * (self._penalty_value(columns) + tilted)
+            linear = float(np.sum(np.abs(self.linear_term[:, columns.used] * columns.values)))
+            total += self.alpha * (self._penalty_value(columns) + linear)
         return ROUNDING * total
 
     def dual_at(self, scores: Floats) -> Floats:

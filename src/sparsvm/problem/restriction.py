@@ -43,7 +43,7 @@ class Restriction:
             design=make_design(columns_of(whole.design, features)),
             penalty=whole.penalty.restricted_to(features),
             columns=None,
-            tilt=None if whole.tilt is None else whole.tilt[:, features],
+            linear_term=None if whole.linear_term is None else whole.linear_term[:, features],
         )
         return cls(whole, part, features)
 
@@ -81,8 +81,8 @@ def group_strength(problem: Problem, dual: Floats) -> Floats:
     penalty that leaves no weight at zero.
     """
     V = problem.transposed(problem.signed_dual(dual)) / problem.alpha
-    if problem.tilt is not None:
-        V = V - problem.tilt
+    if problem.linear_term is not None:
+        V = V - problem.linear_term
     return slope_strength(problem.penalty, V)
 
 

@@ -84,7 +84,8 @@ class Control:
     """When to stop and how to run.
 
     ``max_iter=None`` is the solver's own default, ``n_jobs`` a number of threads (None is one).
-    ``watch`` is told how far a run is and keeps its best points: :mod:`sparsvm.solvers.run.watch`.
+    ``monitor`` is told how far a run is and keeps its best points
+    (:mod:`sparsvm.solvers.run.monitor`).
     """
 
     tol: float = 1e-4
@@ -92,7 +93,7 @@ class Control:
     n_jobs: int | None = None
     random_state: Any = None
     verbose: bool = False
-    watch: Any = None
+    monitor: Any = None
 
 
 @dataclass(frozen=True, eq=False)

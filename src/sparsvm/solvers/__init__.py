@@ -17,8 +17,8 @@ from sparsvm.solvers.papers.fbpd import FBPD
 from sparsvm.solvers.papers.first_order import FISTA, ForwardBackward, SpaRSA
 from sparsvm.solvers.papers.fobos import FOBOS
 from sparsvm.solvers.prox_newton import ProxNewton
+from sparsvm.solvers.run.monitor import Progress, solved_within
 from sparsvm.solvers.run.threads import blas_threads, thread_count
-from sparsvm.solvers.run.watch import Progress, solved_within
 from sparsvm.solvers.sdca import SDCA
 
 __all__ = [

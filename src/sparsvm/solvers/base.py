@@ -15,7 +15,7 @@ from sparsvm.problem.solution import Attempt, Control, Solution, Start
 # Rounding errors of so many times what the margins alone have come of too large coefficients: 3e8
 # leaves them below a millionth of the margins. A linear term may leave an objective near 0, of
 # which less is left.
-MOST_ROUNDING, MOST_ROUNDING_WITH_TILT = 3e8, 1e3
+MOST_ROUNDING, MOST_ROUNDING_WITH_LINEAR_TERM = 3e8, 1e3
 # A relative gap within the tolerance counts up to this relative floor, which is a worst case.
 HIDDEN = 1e-3
 
@@ -29,7 +29,7 @@ def dominated_by_rounding(problem: Problem, floor: float, largest: float) -> boo
     """
     if floor <= largest:
         return False
-    most = MOST_ROUNDING if problem.tilt is None else MOST_ROUNDING_WITH_TILT
+    most = MOST_ROUNDING if problem.linear_term is None else MOST_ROUNDING_WITH_LINEAR_TERM
     zeros = np.zeros((problem.n_outputs, problem.d))
     return floor > most * problem.floor(zeros, np.zeros(problem.n_outputs))
 

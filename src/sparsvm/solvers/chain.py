@@ -12,7 +12,7 @@ from sparsvm import _core
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver, settled
-from sparsvm.solvers.run.watch import in_slices as run_stage
+from sparsvm.solvers.run.monitor import in_slices as run_stage
 
 
 class Stage(NamedTuple):
@@ -84,8 +84,8 @@ class Chain(Solver):
                 replace(control, tol=max(control.tol, stage.until), max_iter=limit),
             )
             runs.append((entered, ended))
-            if control.watch is not None:
-                control.watch.keep(problem, ended)
+            if control.monitor is not None:
+                control.monitor.keep(problem, ended)
             if best is None or settled(problem, ended, control.tol):
                 best = ended
             else:

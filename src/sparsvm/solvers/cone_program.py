@@ -29,7 +29,7 @@ class ConeProgram(Solver):
     r"""The whole problem as one cone program, solved by Clarabel.
 
     .. math::
-        \min_{W, b, \xi \ge 0} \sum_i \lambda_i \xi_i + penalty(W) - \langle tilt, W\rangle, \qquad
+        \min_{W, b, \xi \ge 0} \sum_i \lambda_i \xi_i + penalty(W) - \langle V, W\rangle, \qquad
         \lambda_i = p_i / \alpha, \quad \xi_i \ge m_{ik} + S_{ik} - S_{iy_i},
 
     with every column centred and scaled to size 1, and all :math:`n (K - 1)` constraints at once.
@@ -80,8 +80,8 @@ class ConeProgram(Solver):
             model = ConeModel(problem, margins, slacks=True)
             costs = model.penalty_costs()
             costs[model.at.xi] = problem.mass / problem.alpha
-            if problem.tilt is not None:
-                costs[model.at.w] -= (problem.tilt / model.column).ravel()
+            if problem.linear_term is not None:
+                costs[model.at.w] -= (problem.linear_term / model.column).ravel()
             look = None if report is None else partial(_told, report, problem, began)
             found = model.solve(costs, [model.no_negative_slacks()], limit, look)
             dual = on_simplices(problem, problem.alpha * found.dual)

@@ -17,9 +17,9 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.registry import CONVEX
+from sparsvm.solvers.run.monitor import Stopped
 from sparsvm.solvers.run.options import check_at_least_one, check_choice, iteration_limit
 from sparsvm.solvers.run.progress import Report, progress
-from sparsvm.solvers.run.watch import Stopped
 
 # Settings.
 # Relative gap of convex problems that are to be exact. What they leave must not pass for descent,
@@ -141,8 +141,8 @@ class DCA(Solver):
         assert best is not None
         solution = best.certify(limit)
         if not solution.converged and self.stopping == "objective":
-            if control.watch is not None:
-                control.watch.keep(problem, solution)
+            if control.monitor is not None:
+                control.monitor.keep(problem, solution)
             # The solver's word may have been worth less than it thought: go on by certificates.
             best.descend(_Solved(best.point, None, 0.0), max(limit - len(best.records), 0), True)
             solution = best.certify(limit)
@@ -183,7 +183,10 @@ class _Solved(NamedTuple):
             and np.array_equal(mine.y, problem.y)
             and np.array_equal(mine.penalty.omega, problem.penalty.omega)
             and np.array_equal(mine.margins(), problem.margins())
-            and (mine.tilt is problem.tilt or _equal(mine.tilt, problem.tilt))
+            and (
+                mine.linear_term is problem.linear_term
+                or _equal(mine.linear_term, problem.linear_term)
+            )
         )
 
 
@@ -326,7 +329,7 @@ def _inner_control(control: Control, problem: Problem) -> Control:
     tol = max(INNER_SHARE * control.tol, LEAST_INNER_TOL)
     if finite(problem):
         tol = min(INNER_TOL, tol)
-    return replace(control, tol=tol, max_iter=None, verbose=False, watch=None)
+    return replace(control, tol=tol, max_iter=None, verbose=False, monitor=None)
 
 
 def _attempt(

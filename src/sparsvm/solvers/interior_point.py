@@ -32,13 +32,13 @@ GATHERED_LIMIT = GIB
 # A warm start that pays needs half as many Newton steps as a cold one, which takes 10 to 40.
 WARM_LIMIT = 25
 # A tiny alpha is come to from one that is so many times as large, in a limited number of steps; if
-# need be so often (two: stress.py --tilts --one 401160).
+# need be so often (two: stress.py --linear-terms --one 401160).
 ALPHA_FACTOR, ALPHA_LIMIT, ALPHAS = 30.0, 100, 2
 # What is asked of the core, relative to the tolerance: the certificate repairs rounding and may
 # lose a little.
 SHARP = 0.5
 # The same again, where it is met and the certificate is not: with linear terms more is lost
-# (stress.py --tilts --one 402986 needs it from inside the dual ball, 402301 from outside).
+# (stress.py --linear-terms --one 402986 needs it from inside the dual ball, 402301 from outside).
 SHARPER = 1e-3
 # What may be left of the dual's residual without a certificate, relative to the tolerance.
 RESIDUAL = 0.1

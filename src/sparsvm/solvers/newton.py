@@ -32,7 +32,7 @@ class Newton(Solver):
     :math:`Y_k` and adds a weak proximal term,
 
     .. math::
-        \min_{W, b} \; &penalty(W) - \langle tilt, W\rangle
+        \min_{W, b} \; &penalty(W) - \langle V, W\rangle
         + \tfrac1{2\sigma} \|\omega \circ (W - W_k)\|^2 + \tfrac1{2\sigma_b} \|b - b_k\|^2 \\
         &+ \sum_i \max_{Y_i \in \lambda_i \Delta} \Bigl(\langle Y_i, S_i + r_i\rangle
         - \tfrac{1}{2 c_i} \|Y_i - Y_{k,i}\|^2\Bigr) .
@@ -114,7 +114,7 @@ def _prepared(problem: Problem, control: Control) -> Start:
         zeros = np.zeros((problem.n_outputs, problem.d))
         return Start(zeros, np.zeros(problem.n_outputs))
     rough = replace(control, tol=max(START_GAP, control.tol), max_iter=None, verbose=False)
-    rough = replace(rough, watch=None)
+    rough = replace(rough, monitor=None)
     found = solver.solve(problem, None, rough)
     return Start(found.coef, found.intercept, found.dual)
 

@@ -9,7 +9,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.auto import resolve
 from sparsvm.solvers.base import Solver
-from sparsvm.solvers.run.watch import Callback, Listener, watched
+from sparsvm.solvers.run.monitor import Callback, Listener, monitored
 
 
 class Observed(Solver):
@@ -55,7 +55,7 @@ class Observed(Solver):
     def solve(self, problem: Problem, start: Start | None, control: Control) -> Solution:
         """Solve, and call back."""
         solver = resolve(self.solver, problem, control)
-        return watched(solver, problem, start, control, callback=self.callback)
+        return monitored(solver, problem, start, control, callback=self.callback)
 
 
 def unobserved(solver: Any) -> Any:
@@ -66,5 +66,5 @@ def unobserved(solver: Any) -> Any:
 def listening(solver: Any, control: Control) -> Control:
     """Return the control of a run that ends by itself, with the callback of an observed solver."""
     return replace(
-        control, watch=Listener(solver.callback) if isinstance(solver, Observed) else None
+        control, monitor=Listener(solver.callback) if isinstance(solver, Observed) else None
     )

@@ -77,7 +77,7 @@ def _sweeps_before_newton(problem: Problem) -> int:
 def _sweeps_pay(problem: Problem) -> bool:
     """Whether sweeps cost little beside the cheaper elimination of interior_point's steps."""
     n, K, terms = float(problem.n), problem.n_classes, problem.penalty
-    if not terms.is_norm or problem.tilt is not None:
+    if not terms.is_norm or problem.linear_term is not None:
         return False
     coefficients = float(problem.n_outputs * problem.d)
     # A working set holds hardly more groups than there are samples; over the classes they couple.

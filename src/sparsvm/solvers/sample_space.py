@@ -35,7 +35,7 @@ def fits_sample_space(problem: Problem) -> bool:
     """Whether :func:`newton_in_sample_space` can solve the problem and is worth it."""
     return (
         problem.penalty.quadratic
-        and problem.tilt is None
+        and problem.linear_term is None
         and problem.d > problem.n
         and (problem.n + 1) * problem.n_outputs <= LARGEST_SYSTEM
         and problem.n * problem.d <= LARGEST_DATA

@@ -39,7 +39,7 @@ FIRST_MARK, FALLEN = 1000, 0.9
 class SDCA(Solver):
     r"""Proximal point method whose steps are solved by dual coordinate ascent over samples.
 
-    With :math:`g = penalty - \langle tilt, \cdot\rangle` and :math:`\lambda_i = p_i / \alpha`, each
+    With :math:`g = penalty - \langle V, \cdot\rangle` and :math:`\lambda_i = p_i / \alpha`, each
     proximal step is
 
     .. math::
@@ -215,15 +215,15 @@ def _packed(matrix: Floats | None) -> Packed | None:
 
 
 def _made_by(problem: Problem, dual: Floats) -> Columns:
-    r"""Return the coefficients :math:`(tilt - \tilde Y^\top X)/\omega^2` of a dual with l2.
+    r"""Return the coefficients :math:`(V - \tilde Y^\top X)/\omega^2` of a dual with l2.
 
     For penalties that only scale; the dual is divided by alpha and is overwritten.
     """
     terms = problem.penalty
     coef = problem.transposed(problem.signed_dual(dual, overwrite=True))
     np.negative(coef, out=coef)
-    if problem.tilt is not None:
-        coef += problem.tilt
+    if problem.linear_term is not None:
+        coef += problem.linear_term
     coef /= terms.omega**2
     return Columns.all_of(coef)
 

@@ -25,7 +25,7 @@ EASY = [
     problems.sample_weights,
     problems.sample_margins,
     problems.cost_matrix,
-    problems.tilted,
+    problems.linear_terms,
     problems.sparse_rows,
     problems.free_features,
 ]
@@ -42,7 +42,9 @@ def rows_problem(loss, seed=3, family=problems.plain):
     from sparsvm.penalties import GroupL2
 
     problem = problems.make(seed, family, "l1", loss)
-    return replace(problem, penalty=GroupL2().resolve(problem.d, problem.n_outputs), tilt=None)
+    return replace(
+        problem, penalty=GroupL2().resolve(problem.d, problem.n_outputs), linear_term=None
+    )
 
 
 @pytest.mark.parametrize("loss", problems.SMOOTH_LOSSES)

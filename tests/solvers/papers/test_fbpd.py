@@ -122,8 +122,8 @@ def test_iterates_with_costs_of_each_pair_and_with_margins_of_either_sign(classe
 )
 def test_iterates_with_a_linear_term(penalty):
     problem = weighted_problem(70, 110, 6, sp.csc_array, penalty)
-    tilt = np.random.default_rng(0).normal(size=(6, 110)) / 10
-    follow(replace(problem, tilt=tilt), 5)
+    linear_term = np.random.default_rng(0).normal(size=(6, 110)) / 10
+    follow(replace(problem, linear_term=linear_term), 5)
 
 
 @pytest.mark.native

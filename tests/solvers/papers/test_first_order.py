@@ -34,7 +34,7 @@ EASY = [
     problems.sample_margins,
     problems.cost_matrix,
     problems.no_intercept,
-    problems.tilted,
+    problems.linear_terms,
     problems.sparse_rows,
     problems.free_features,
 ]
@@ -63,9 +63,9 @@ def full_gradient(problem, W, c):
     scores = problem.scores(W, uncentred(problem, W, c))
     slopes = problem.loss.gradient(scores, problem.y, problem.margins())
     signed = outputs_of(problem, problem.mass[:, None] * slopes)
-    tilt = 0.0 if problem.tilt is None else problem.alpha * problem.tilt.T
+    linear_term = 0.0 if problem.linear_term is None else problem.alpha * problem.linear_term.T
     centred = oracles.dense(problem) - means(problem)
-    return centred.T @ signed - tilt, problem.fit_intercept * signed.sum(axis=0)
+    return centred.T @ signed - linear_term, problem.fit_intercept * signed.sum(axis=0)
 
 
 def test_constants_bound_the_curvature_and_the_search_starts_below_it():
@@ -100,7 +100,7 @@ def test_constant_of_the_paper(loss):
 
 @pytest.mark.parametrize("loss", problems.SMOOTH_LOSSES)
 def test_fista_follows_its_equations(loss):
-    problem = problems.make(2, problems.tilted, "l1/l2", loss)
+    problem = problems.make(2, problems.linear_terms, "l1/l2", loss)
     native = smooth_problem(problem)
     L = gradient_constant(problem, native)
     method = _core.FirstOrder(native, method="fista", line_search=False, L=L, largest=L)

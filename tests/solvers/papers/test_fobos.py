@@ -35,7 +35,7 @@ def slopes_of(problem, scores, i):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_steps_follow_the_equations(loss):
-    for seed, family in enumerate((problems.plain, problems.tilted, problems.no_intercept)):
+    for seed, family in enumerate((problems.plain, problems.linear_terms, problems.no_intercept)):
         problem = problems.make(seed + 2, family, "l1", loss)
         X, i, eta0 = oracles.dense(problem), 1, 0.3
         one = np.array([i], dtype=np.int64)
@@ -48,8 +48,12 @@ def test_steps_follow_the_equations(loss):
             slope = slope[1:] if problem.n_classes == 2 else slope
             # A single sample has all the mass.
             eta = eta0 / np.sqrt(t)
-            tilt = 0.0 if problem.tilt is None else problem.alpha * problem.tilt
-            W = problem.penalty.prox(W - eta * (np.outer(slope, X[i]) - tilt), eta * problem.alpha)
+            linear_term = (
+                0.0 if problem.linear_term is None else problem.alpha * problem.linear_term
+            )
+            W = problem.penalty.prox(
+                W - eta * (np.outer(slope, X[i]) - linear_term), eta * problem.alpha
+            )
             b = b - eta * slope * problem.fit_intercept
             method.run(1)
             weights, intercept = method.last()[:2]

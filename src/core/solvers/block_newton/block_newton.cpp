@@ -28,10 +28,10 @@ class BlockNewton {
       : t_(problem), rows_(problem.loss, problem.n()), penalty_(problem.penalty, rows_.width),
         monitor_(monitor), d_(problem.d()), outputs_(rows_.outputs), width_(rows_.width),
         point_(point), columns_(*problem.design), panels_(columns_, problem.n(), width_),
-        newton_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
-        free_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
-        model_(point_, rows_, columns_, penalty_, problem.tilt, problem.intercept, monitor),
-        descent_(point_, rows_, columns_, penalty_, problem.tilt, monitor),
+        newton_(point_, rows_, columns_, penalty_, problem.linear_term, problem.intercept, monitor),
+        free_(point_, rows_, columns_, penalty_, problem.linear_term, problem.intercept, monitor),
+        model_(point_, rows_, columns_, penalty_, problem.linear_term, problem.intercept, monitor),
+        descent_(point_, rows_, columns_, penalty_, problem.linear_term, monitor),
         prices_(problem, point_, penalty_, rows_, columns_, monitor),
         secant_(point_, rows_, columns_, penalty_) {
     std::vector<int32_t> features;
@@ -47,8 +47,8 @@ class BlockNewton {
     most_ = options.max_work;
     const int last = options.max_iter;
     const int direct = penalty_.separable() ? Settings::kDirectSingle : Settings::kDirect;
-    const bool cold =
-        options.continuation && !options.warm && !t_.tilt && penalty_.selects() && last > direct;
+    const bool cold = options.continuation && !options.warm && !t_.linear_term &&
+                      penalty_.selects() && last > direct;
     if (cold && penalty_.separable() && rows_.loss() == LossKind::logistic) {
       const double pricing = static_cast<double>(rows_.n) * static_cast<double>(d_ * outputs_);
       most_ = std::min(most_, monitor_.spent() + Settings::kDirectPricings * pricing);
@@ -376,7 +376,7 @@ class BlockNewton {
 
   // Between pricings the last dual value still bounds the optimum.
   void record(double objective) {
-    if (!recording_ || t_.tilt || !(objective > 0.0)) return;
+    if (!recording_ || t_.linear_term || !(objective > 0.0)) return;
     monitor_.record(iteration_, objective, std::max(objective - bound_, 0.0), prices_.nonzeros);
   }
 

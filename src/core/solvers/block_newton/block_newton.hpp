@@ -1,7 +1,7 @@
 // Smooth losses with sparse penalties: block coordinate descent finds the support, Newton's method
 // on the active manifold does the rest.
 //
-//     minimise  sum_i p_i loss_i(X W + b)  +  alpha (penalty(W) - <tilt, W>)
+//     minimise  sum_i p_i loss_i(X W + b)  +  alpha (penalty(W) - <V, W>)
 //
 // * Every outer iteration prices all groups with one transposed product, which also gives the
 //   duality gap: c times the slopes is dual feasible where c is at most one over the dual norm.
@@ -60,7 +60,7 @@ struct SmoothPathPoint {
 // Solutions at one alpha after the other, each from the one before; falling alphas are quick.
 class SmoothPath {
  public:
-  // Needs a problem without a tilt, whose alpha is of no account; `column_norms` are the Euclidean norms of
+  // Needs a problem without a linear term, whose alpha is of no account; `column_norms` are the Euclidean norms of
   // the columns. All must outlive it.
   SmoothPath(const SmoothProblem& problem, const double* column_norms, double tol, int max_iter,
              Monitor& monitor);

@@ -113,7 +113,7 @@ class ModelStep {
   // Intercepts and unpenalised weights are eliminated with at most a percent of their curvature added.
   static constexpr ScaledCholesky::Ridge kFreeRidge{1e-13, 1e-2};
   // The steps tried, the share of the promised descent asked for (Armijo), and what counts as rounding. A
-  // shorter step than the last is of a model that more damping mends sooner.
+  // shorter step than the last is of a model that more damping corrects sooner.
   static constexpr double kLengths[] = {1.0, 0.5, 0.25, 0.0625};
   static constexpr double kArmijo = 1e-4, kRounding = 4e-16;
 

@@ -79,7 +79,7 @@ class GroupPrices {
     std::vector<double> w(at(penalty_.widest() * width_));
     for (const int64_t u : groups) {
       load(u, point_.W, w.data());
-      total += penalty_.value(u, w.data()) - tilted(u, w.data());
+      total += penalty_.value(u, w.data()) - linear_value(u, w.data());
     }
     return total;
   }
@@ -126,9 +126,9 @@ class GroupPrices {
     if (!is_zero(u)) {
       load(u, point_.W, w_.data());
       for (int64_t e = 0; e < cells; ++e) nonzeros += w_[at(e)] != 0.0;
-      objective += penalty_.value(u, w_.data()) - tilted(u, w_.data());
+      objective += penalty_.value(u, w_.data()) - linear_value(u, w_.data());
     }
-    subtract_tilt(u, g_.data());
+    subtract_linear_term(u, g_.data());
     for (int64_t f = 0; column_norms && f < penalty_.size(u); ++f) {
       const double norm = column_norms[penalty_.features(u)[f]];
       for (int k = 0; k < outputs_; ++k)
@@ -155,26 +155,26 @@ class GroupPrices {
       column_gradient(columns_[penalty_.features(u)[f]], width_, rows_.D.data(), g + f * width_);
   }
 
-  void subtract_tilt(int64_t u, double* g) const {
-    for (int64_t f = 0; t_.tilt && f < penalty_.size(u); ++f) {
-      const double* tilt = t_.tilt + int64_t{penalty_.features(u)[f]} * outputs_;
-      for (int k = 0; k < outputs_; ++k) g[f * width_ + k] -= penalty_.alpha * tilt[k];
+  void subtract_linear_term(int64_t u, double* g) const {
+    for (int64_t f = 0; t_.linear_term && f < penalty_.size(u); ++f) {
+      const double* linear_term = t_.linear_term + int64_t{penalty_.features(u)[f]} * outputs_;
+      for (int k = 0; k < outputs_; ++k) g[f * width_ + k] -= penalty_.alpha * linear_term[k];
     }
   }
 
-  // alpha <tilt, w> of the group.
-  double tilted(int64_t u, const double* w) const {
+  // alpha <V, w> of the group.
+  double linear_value(int64_t u, const double* w) const {
     double total = 0.0;
-    for (int64_t f = 0; t_.tilt && f < penalty_.size(u); ++f) {
-      const double* tilt = t_.tilt + int64_t{penalty_.features(u)[f]} * outputs_;
-      for (int k = 0; k < outputs_; ++k) total += tilt[k] * w[f * width_ + k];
+    for (int64_t f = 0; t_.linear_term && f < penalty_.size(u); ++f) {
+      const double* linear_term = t_.linear_term + int64_t{penalty_.features(u)[f]} * outputs_;
+      for (int k = 0; k < outputs_; ++k) total += linear_term[k] * w[f * width_ + k];
     }
     return penalty_.alpha * total;
   }
 
   // The largest c up to the best for the loss such that c times the slopes is dual feasible.
   double largest_scale(double norm) {
-    if (!t_.tilt) {
+    if (!t_.linear_term) {
       const double c = norm > 1.0 ? 1.0 / norm : 1.0;
       if (rows_.loss() == LossKind::logistic) return c;
       const double square = rows_.dual_square(),
@@ -193,7 +193,7 @@ class GroupPrices {
       for (const int64_t u : over) {
         gradient(u, g.data());
         for (double& x : g) x *= c;
-        subtract_tilt(u, g.data());
+        subtract_linear_term(u, g.data());
         if (penalty_.dual_norm(u, g.data()) > Settings::kOnBall) return false;
       }
       return true;

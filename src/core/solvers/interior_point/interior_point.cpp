@@ -134,7 +134,7 @@ void InteriorPoint::evaluate() {
   Candidate &dense = incumbent_.dense, &sparse = incumbent_.sparse;
   set_.scores(w, x_.b, x_.Y, x_.S);
   const auto [square, linear] = p_.quadratic_terms(x_.Y);
-  double dual = -(square - linear + 0.5 * p_.tilt_norm) - conjugate();
+  double dual = -(square - linear + 0.5 * p_.linear_norm) - conjugate();
   for (std::size_t a = 0; a < x_.Y.size(); ++a) dual += x_.Y[a] * p_.margins[a];
   dual -= infeasibility() + set_.blocks.shift_value(std::max(kRounding, options_.residual));
   if (system_.n_explicit() > 0) dual -= std::abs(dual) * explicit_drift();
@@ -210,18 +210,18 @@ void InteriorPoint::consider(Candidate& best, const std::vector<double>& values,
                              double square) {
   const std::vector<double>* Y = p_.quadratic ? &x_.Y : nullptr;
   best.offer(set_, values, b, Y,
-             p_.hinge(S) + square - 0.5 * p_.tilt_norm + set_.blocks.value(values) -
-                 set_.tilt_value(values));
+             p_.hinge(S) + square - 0.5 * p_.linear_norm + set_.blocks.value(values) -
+                 set_.linear_value(values));
 }
 
 // ---- the end ----
 
 // Tries to finish from here by Newton steps on the face that complementarity points to. Left to the
-// interior point are groups of all classes, tilts, unpenalised features, systems of few features, whose
+// interior point are groups of all classes, linear terms, unpenalised features, systems of few features, whose
 // own steps cost as little, and the other norms: they have corners instead of curvature, and on these
 // the guess of the face did not settle (raw images with l1 took half as long again).
 bool InteriorPoint::on_face() {
-  if (p_.quadratic || p_.layout.joint || !p_.layout.shape.sums_squares() || p_.tilt ||
+  if (p_.quadratic || p_.layout.joint || !p_.layout.shape.sums_squares() || p_.linear_term ||
       !p_.free_features.empty() || system_.by_features() || p_.empty_class || guess_.pairs.empty())
     return false;
   const double gap = relative_gap(incumbent_.best());

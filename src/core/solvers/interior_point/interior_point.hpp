@@ -114,7 +114,7 @@ struct InteriorPointOptions {
   int max_iter = 100;
   bool across_features = true;  // may start from dual variables with X'Y~ near zero
   bool inside = true;           // starts with what the dual ball, or a squared penalty, allows
-  // Dual residuals that may be left where a tilt starts outside the dual ball. They fall by a
+  // Dual residuals that may be left where a linear term starts outside the dual ball. They fall by a
   // constant factor a step, so that waiting until they are nothing takes four steps more.
   double residual = 0.0;
 };

@@ -16,7 +16,7 @@ ScaledProblem::ScaledProblem(const HingeProblem& problem, const std::function<vo
       classes(static_cast<int>(problem.classes)), outputs(static_cast<int>(problem.outputs())),
       first_class(classes - outputs), d(problem.d()), penalty(problem.penalty),
       quadratic(!penalty.selects()), layout(penalty), y(problem.y), lambda(problem.lambda),
-      tilt(problem.tilt), offset(problem.offset / problem.alpha) {
+      linear_term(problem.linear_term), offset(problem.offset / problem.alpha) {
   set_margins();
   mean.assign(d, 0.0);
   free = {n, classes, problem.intercept ? 1 : 0, {}};
@@ -74,13 +74,13 @@ void ScaledProblem::form_quadratic_part(const std::function<void()>& poll) {
   std::vector<int32_t> list;
   for (int64_t j = 0; j < d; ++j)
     if (penalty.omega[j] > 0.0) list.push_back(static_cast<int32_t>(j));
-  if (tilt) tilt_scores_.assign(static_cast<std::size_t>(n) * classes, 0.0);
+  if (linear_term) linear_scores_.assign(static_cast<std::size_t>(n) * classes, 0.0);
   const double m = n, columns = outputs * (static_cast<double>(list.size()) + free.q);
   const double features = m * columns * columns + columns * columns * columns / 3.0;
   if (kFeatureCost * features >= outputs * m * m * m + m * m * m / 3.0) return form_gram(poll);
   quadratic_part.columns.resize(list.size() * n);
   gather(list, quadratic_part.columns.data());
-  if (tilt) add_tilt_scores(list, quadratic_part.columns);
+  if (linear_term) add_linear_scores(list, quadratic_part.columns);
 }
 
 void ScaledProblem::form_gram(const std::function<void()>& poll) {
@@ -94,7 +94,7 @@ void ScaledProblem::form_gram(const std::function<void()>& poll) {
       if (penalty.omega[j] > 0.0) list.push_back(static_cast<int32_t>(j));
     X.resize(list.size() * n);
     gather(list, X.data());
-    if (tilt) add_tilt_scores(list, X);
+    if (linear_term) add_linear_scores(list, X);
     syrk('U', 'N', n, static_cast<int>(list.size()), 1.0, X.data(), n, 1.0, gram.data(), n);
     poll();
   }
@@ -103,14 +103,14 @@ void ScaledProblem::form_gram(const std::function<void()>& poll) {
       gram[static_cast<std::size_t>(c) * n + r] = gram[static_cast<std::size_t>(r) * n + c];
 }
 
-void ScaledProblem::add_tilt_scores(const std::vector<int32_t>& list,
-                                    const std::vector<double>& X) {
+void ScaledProblem::add_linear_scores(const std::vector<int32_t>& list,
+                                      const std::vector<double>& X) {
   for (std::size_t c = 0; c < list.size(); ++c)
     for (int o = 0; o < outputs; ++o) {
       const double v =
-          tilt[static_cast<std::size_t>(list[c]) * outputs + o] * layout.inv_omega[list[c]];
-      tilt_norm += v * v;
-      for (int i = 0; i < n; ++i) tilt_scores_[at(o + first_class) + i] += v * X[c * n + i];
+          linear_term[static_cast<std::size_t>(list[c]) * outputs + o] * layout.inv_omega[list[c]];
+      linear_norm += v * v;
+      for (int i = 0; i < n; ++i) linear_scores_[at(o + first_class) + i] += v * X[c * n + i];
     }
 }
 
@@ -240,8 +240,8 @@ void ScaledProblem::add_quadratic_scores(const std::vector<double>& Y,
   for (int k = first_class; k < classes; ++k) {
     signed_column(Y, k, column);
     quadratic_product(-1.0, column.data(), 1.0, S.data() + at(k));
-    if (tilt)
-      for (int i = 0; i < n; ++i) S[at(k) + i] += tilt_scores_[at(k) + i];
+    if (linear_term)
+      for (int i = 0; i < n; ++i) S[at(k) + i] += linear_scores_[at(k) + i];
   }
 }
 
@@ -253,8 +253,8 @@ std::pair<double, double> ScaledProblem::quadratic_terms(const std::vector<doubl
     signed_column(Y, k, column);
     quadratic_product(1.0, column.data(), 0.0, product.data());
     for (int i = 0; i < n; ++i) square += column[i] * product[i];
-    if (tilt)
-      for (int i = 0; i < n; ++i) linear += column[i] * tilt_scores_[at(k) + i];
+    if (linear_term)
+      for (int i = 0; i < n; ++i) linear += column[i] * linear_scores_[at(k) + i];
   }
   return {0.5 * square, linear};
 }
@@ -265,7 +265,7 @@ void ScaledProblem::quadratic_weights(const std::vector<double>& Y, std::vector<
   for (int64_t j = 0; j < d; ++j)
     for (int o = 0; o < outputs; ++o) {
       const std::size_t a = static_cast<std::size_t>(j) * outputs + o;
-      const double g = W[a] - (tilt ? tilt[a] : 0.0);
+      const double g = W[a] - (linear_term ? linear_term[a] : 0.0);
       W[a] = -g * layout.inv_omega[j] * layout.inv_omega[j];
     }
 }
@@ -290,12 +290,12 @@ double ScaledProblem::exact_quadratic_scores(const std::vector<double>& Y,
       S[at(k) + i] = out[static_cast<std::size_t>(i) * outputs + o] - shift[o];
   }
   add_free_scores(b, S);
-  // With a tilt V the objective has -<V, W> as well; in the terms of InteriorPoint::consider that is
+  // With a linear term V the objective has -<V, W> as well; in the terms of InteriorPoint::consider that is
   // |W|^2/2 - <V, W> + |V|^2/2, as the rest is added there.
-  if (!tilt) return 0.5 * square;
+  if (!linear_term) return 0.5 * square;
   double linear = 0.0;
-  for (std::size_t a = 0; a < W.size(); ++a) linear += tilt[a] * W[a];
-  return 0.5 * square - linear + 0.5 * tilt_norm;
+  for (std::size_t a = 0; a < W.size(); ++a) linear += linear_term[a] * W[a];
+  return 0.5 * square - linear + 0.5 * linear_norm;
 }
 
 }  // namespace sparsvm

@@ -32,8 +32,8 @@ class ScaledProblem {
   const PenaltyLayout layout;
   const int32_t* y;
   const double* lambda;
-  const double* tilt;   // d x outputs or null: the objective gets -<tilt, W>
-  const double offset;  // constant of the objective, which tolerances are relative to
+  const double* linear_term;  // d x outputs or null: the objective gets -<V, W>
+  const double offset;        // constant of the objective, which tolerances are relative to
 
   std::vector<double> margins;  // n*K, of either sign, zero at the true class
   std::vector<double> shares;   // of the classes in the mass, positive
@@ -47,7 +47,7 @@ class ScaledProblem {
   std::vector<double> free_scale;      // what these were divided by
   FreeColumns free;
   QuadraticPart quadratic_part;
-  double tilt_norm = 0.0;  // |V|^2 of a tilt V under a quadratic penalty
+  double linear_norm = 0.0;  // |V|^2 of a linear term V under a quadratic penalty
 
   std::size_t at(int k) const { return static_cast<std::size_t>(k) * n; }
   double magnitude(double primal) const { return std::abs(primal + offset); }
@@ -81,15 +81,15 @@ class ScaledProblem {
                                 std::vector<double>& S) const;
 
  private:
-  // Quadratic penalty with a tilt V: W = V - X'Y~ (in scaled columns), so the scores and both
+  // Quadratic penalty with a linear term V: W = V - X'Y~ (in scaled columns), so the scores and both
   // values get constant terms from V.
-  std::vector<double> tilt_scores_;
+  std::vector<double> linear_scores_;
 
   void set_margins();
   void add_free_feature(int32_t j);
   void form_quadratic_part(const std::function<void()>& poll);
   void form_gram(const std::function<void()>& poll);
-  void add_tilt_scores(const std::vector<int32_t>& list, const std::vector<double>& X);
+  void add_linear_scores(const std::vector<int32_t>& list, const std::vector<double>& X);
   void quadratic_product(double factor, const double* v, double rest, double* out) const;
 };
 

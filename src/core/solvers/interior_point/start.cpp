@@ -28,8 +28,8 @@ class DualStart {
   std::vector<double> find() {
     G_.assign(static_cast<std::size_t>(p_.d) * p_.outputs, 0.0);
     dG_.resize(G_.size());
-    if (p_.tilt)
-      for (std::size_t a = 0; a < G_.size(); ++a) G_[a] = -p_.tilt[a];
+    if (p_.linear_term)
+      for (std::size_t a = 0; a < G_.size(); ++a) G_[a] = -p_.linear_term[a];
     std::vector<double> direction = centre();
     price(direction);
     for (double g : dG_)
@@ -40,7 +40,7 @@ class DualStart {
     if (!(eps > kLeastFraction))
       throw std::invalid_argument(
           "interior_point: the features are too large against alpha; scale them.");
-    if (!start_.dual && !p_.tilt && options_.across_features && eps < kSmallFraction)
+    if (!start_.dual && !p_.linear_term && options_.across_features && eps < kSmallFraction)
       eps = across_features(direction, eps);
     if (start_.dual) {
       mix_with_start(direction, eps);
@@ -97,12 +97,13 @@ class DualStart {
         layout_.values(b, G_.data(), dG_.data(), eps, g.data());
         if (!layout_.shape.exceeds(g.data(), size, kInsideBall)) break;
         poll_();
-        eps = p_.tilt ? 0.5 * eps
-                      : std::min(kFractionFall * eps,
-                                 eps * kAimedInside / layout_.shape.dual_norm(g.data(), size));
+        eps = p_.linear_term
+                  ? 0.5 * eps
+                  : std::min(kFractionFall * eps,
+                             eps * kAimedInside / layout_.shape.dual_norm(g.data(), size));
       }
     };
-    if (p_.tilt)
+    if (p_.linear_term)
       for (int64_t b = 0; b < layout_.n_blocks(); ++b) reduce(b);
     else  // G is zero, and of few blocks more than the dual norms is needed.
       layout_.norm_bounds(dG_.data(), [&](int64_t b, double norm) {

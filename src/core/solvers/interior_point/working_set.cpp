@@ -140,7 +140,7 @@ void WorkingSet::add_between_steps(const std::vector<int64_t>& list, const std::
       p_.signed_column(Y, o + p_.first_class, column_);
       const std::size_t a = static_cast<std::size_t>(j) * p_.outputs + o;
       kept.emplace_back(a, G[a]);
-      G[a] = dot(p_.n, x.data(), column_.data()) - (p_.tilt ? p_.tilt[a] : 0.0);
+      G[a] = dot(p_.n, x.data(), column_.data()) - (p_.linear_term ? p_.linear_term[a] : 0.0);
     });
   add(list, Y, mu);
   for (const auto& [a, g] : kept) G[a] = g;
@@ -346,8 +346,8 @@ std::vector<double>& WorkingSet::prices(const std::vector<double>& Y) {
     std::copy(column_.begin(), column_.end(), all.begin() + p_.at(k));
   }
   transposed(all.data());
-  if (p_.tilt)
-    for (int64_t c = 0; c < blocks.n_coordinates(); ++c) products_[c] -= tilt_of(c);
+  if (p_.linear_term)
+    for (int64_t c = 0; c < blocks.n_coordinates(); ++c) products_[c] -= linear_of(c);
   return products_;
 }
 
@@ -381,14 +381,14 @@ void WorkingSet::scores(const std::vector<double>& values, const std::vector<dou
   p_.add_free_scores(b, S);
 }
 
-double WorkingSet::tilt_of(int64_t c) const {
-  return p_.tilt[position(c)] * layout_.inv_omega[features_[blocks.col[c]]];
+double WorkingSet::linear_of(int64_t c) const {
+  return p_.linear_term[position(c)] * layout_.inv_omega[features_[blocks.col[c]]];
 }
 
-double WorkingSet::tilt_value(const std::vector<double>& values) const {
-  if (!p_.tilt || p_.quadratic) return 0.0;
+double WorkingSet::linear_value(const std::vector<double>& values) const {
+  if (!p_.linear_term || p_.quadratic) return 0.0;
   double total = 0.0;
-  for (int64_t c = 0; c < blocks.n_coordinates(); ++c) total += tilt_of(c) * values[c];
+  for (int64_t c = 0; c < blocks.n_coordinates(); ++c) total += linear_of(c) * values[c];
   return total;
 }
 

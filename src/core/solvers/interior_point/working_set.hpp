@@ -177,8 +177,8 @@ class WorkingSet {
               const std::vector<double>& Y, std::vector<double>& S);
   bool empty() const { return features_.empty(); }
 
-  double tilt_of(int64_t c) const;
-  double tilt_value(const std::vector<double>& values) const;
+  double linear_of(int64_t c) const;
+  double linear_value(const std::vector<double>& values) const;
 
  private:
   static constexpr char kMember = 1, kLeft = 2;  // bits of status_

@@ -139,10 +139,10 @@ SizedSum MultiplierNewton::objective(const double* Z, const double* S, double* Y
     const double moved = Z[e] - center_[e];
     total.add(0.5 * anchor_[e] * moved * moved);
   }
-  if (!p_.tilt) return total;
+  if (!p_.linear_term) return total;
   for (int64_t f = 0; f < width(); ++f) {
     for (int64_t o = 0; o < outputs_; ++o) {
-      total.add(-set_.tilt(set_.features[f], o) * set_.scale[f] * Z[f * outputs_ + o]);
+      total.add(-set_.linear_term(set_.features[f], o) * set_.scale[f] * Z[f * outputs_ + o]);
     }
   }
   return total;
@@ -191,7 +191,7 @@ void MultiplierNewton::slope(Monitor& monitor) {
   for (int64_t f = 0; f < width(); ++f) {
     for (int64_t o = 0; o < outputs_; ++o) {
       double& g = g_[f * outputs_ + o];
-      g = (g - set_.tilt(set_.features[f], o)) * set_.scale[f];
+      g = (g - set_.linear_term(set_.features[f], o)) * set_.scale[f];
     }
   }
   for (std::size_t e = 0; e < g_.size(); ++e) g_[e] += anchor_[e] * (Z_[e] - center_[e]);

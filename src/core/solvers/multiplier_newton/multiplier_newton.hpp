@@ -3,7 +3,7 @@
 //
 // In Z = ω∘W, with λ_i = p_i/alpha, around the point (Z̄, b̄) and the multipliers Ȳ,
 //
-//     minimise  penalty(Z) - <tilt, Z> + ‖Z - Z̄‖²/2σ + ‖b - b̄‖²/2σ_b + Σ_i e_i(scores),
+//     minimise  penalty(Z) - <V, Z> + ‖Z - Z̄‖²/2σ + ‖b - b̄‖²/2σ_b + Σ_i e_i(scores),
 //
 // e the augmented hinge of gain c. Its minimiser and its Y are the next Z̄, b̄, Ȳ: both prox terms
 // vanish as they converge. The subproblem is piecewise smooth, so Newton steps on its present piece
@@ -85,7 +85,9 @@ class NewtonFeatures {
     return true;
   }
 
-  double tilt(int64_t j, int64_t o) const { return p_.tilt ? p_.tilt[j * outputs_ + o] : 0.0; }
+  double linear_term(int64_t j, int64_t o) const {
+    return p_.linear_term ? p_.linear_term[j * outputs_ + o] : 0.0;
+  }
 
  private:
   using Settings = MultiplierNewtonSettings;
@@ -133,7 +135,7 @@ class NewtonFeatures {
         const int64_t j = group_member_[m];
         for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
           block.member.push_back(static_cast<int64_t>(slope.size()));
-          slope.push_back((G[j * outputs_ + q] - tilt(j, q)) * inverse[j]);
+          slope.push_back((G[j * outputs_ + q] - linear_term(j, q)) * inverse[j]);
         }
       }
       block.first.push_back(static_cast<int64_t>(slope.size()));

@@ -234,7 +234,7 @@ class Bcd {
     ++searches_;
     for (int tries = 0; tries < kBcd.most_halvings; ++tries) {
       const double now = problem_.alpha * prox_.value(W_.data(), part, part + 1);
-      const double decrease = touched_loss() - tilted(a) - old + now - before;
+      const double decrease = touched_loss() - linear_value(a) - old + now - before;
       if (decrease <= options_.sigma * a * wanted + kBcd.rounding * old) {
         first_steps_ += tries == 0 ? 1 : 0;
         return;
@@ -322,8 +322,9 @@ class Bcd {
         }
         for (int64_t k = 0; k < K_; ++k) G[k] += px * g[k];
       });
-      if (!problem_.tilt) continue;
-      for (int64_t k = 0; k < K_; ++k) G[k] -= problem_.alpha * problem_.tilt[members_[m] * K_ + k];
+      if (!problem_.linear_term) continue;
+      for (int64_t k = 0; k < K_; ++k)
+        G[k] -= problem_.alpha * problem_.linear_term[members_[m] * K_ + k];
     }
   }
 
@@ -356,13 +357,13 @@ class Bcd {
     return total;
   }
 
-  // What the tilt takes off the objective along a δ.
-  double tilted(double a) const {
-    if (!problem_.tilt) return 0.0;
+  // What the linear term takes off the objective along a δ.
+  double linear_value(double a) const {
+    if (!problem_.linear_term) return 0.0;
     double total = 0.0;
     for (std::size_t m = 0; m < members_.size(); ++m) {
       for (int64_t k = 0; k < K_; ++k)
-        total += problem_.tilt[members_[m] * K_ + k] * delta_[m * size(K_) + size(k)];
+        total += problem_.linear_term[members_[m] * K_ + k] * delta_[m * size(K_) + size(k)];
     }
     return problem_.alpha * a * total;
   }

@@ -3,7 +3,7 @@
 // T_i x are the scores of all classes less that of the true one, for x = (W, b), and r_i the
 // margins. Each iteration is
 //
-//   x⁺ = prox_{τα·penalty}(x − τ(Tᵀy − α·tilt)),   y⁺ = D(y + σT(2x⁺ − x)),
+//   x⁺ = prox_{τα·penalty}(x − τ(Tᵀy − αV)),   y⁺ = D(y + σT(2x⁺ − x)),
 //
 // where b is not penalised, and D depends on the form of the problem:
 //
@@ -345,8 +345,8 @@ class Fbpd {
   double primal_step() {
     const double tau = options_.tau, alpha = problem_.alpha;
     for (int64_t e = 0; e < d_ * m_; ++e) ahead_[e] = x_.weights[e] - tau * gradient_[e];
-    if (problem_.tilt) {
-      for (int64_t e = 0; e < d_ * m_; ++e) ahead_[e] += tau * alpha * problem_.tilt[e];
+    if (problem_.linear_term) {
+      for (int64_t e = 0; e < d_ * m_; ++e) ahead_[e] += tau * alpha * problem_.linear_term[e];
     }
     penalty_.prox(ahead_.data(), tau * alpha);
     double moved = 0.0, length = 0.0;

@@ -378,8 +378,9 @@ class Fobos {
       due_ += eta * problem_.alpha;
       return;
     }
-    if (problem_.tilt) {
-      for (std::size_t e = 0; e < W_.size(); ++e) W_[e] += eta * problem_.alpha * problem_.tilt[e];
+    if (problem_.linear_term) {
+      for (std::size_t e = 0; e < W_.size(); ++e)
+        W_[e] += eta * problem_.alpha * problem_.linear_term[e];
     }
     prox_.apply(W_.data(), eta * problem_.alpha);
   }

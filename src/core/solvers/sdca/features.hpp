@@ -47,7 +47,7 @@ class SdcaFeatures {
 
   // Take up the given features (ascending) with centre C (m x outputs), and V as at Ỹ = 0: the
   // pull of the dual is to be subtracted, and `refresh` called. The linear term is of all d features.
-  void take(std::vector<int32_t> features, MmapVector<double> center, const double* tilt,
+  void take(std::vector<int32_t> features, MmapVector<double> center, const double* linear_term,
             double inverse_sigma) {
     features_ = std::move(features);
     center_ = std::move(center);
@@ -69,7 +69,7 @@ class SdcaFeatures {
     V_.resize(size(m_ * K_));
     for (int64_t j = 0; j < m_; ++j) {
       for (int64_t k = 0; k < K_; ++k) {
-        const double own = tilt ? tilt[features_[j] * K_ + k] : 0.0;
+        const double own = linear_term ? linear_term[features_[j] * K_ + k] : 0.0;
         V_[j * K_ + k] = linear() ? gain(j) * own : anchor_[j] * center_[j * K_ + k] + own;
       }
     }

@@ -78,7 +78,8 @@ class SdcaPrices {
     for (std::size_t a = 0; a < features.size(); ++a) {
       for (int64_t o = 0; o < outputs_; ++o) {
         double& pull = out[a * static_cast<std::size_t>(outputs_) + static_cast<std::size_t>(o)];
-        pull = (problem_.tilt ? problem_.tilt[features[a] * outputs_ + o] : 0.0) - pull;
+        pull =
+            (problem_.linear_term ? problem_.linear_term[features[a] * outputs_ + o] : 0.0) - pull;
       }
     }
   }
@@ -95,9 +96,9 @@ class SdcaPrices {
   void turn_around(int64_t first, int64_t last) {
     const int64_t entries = (last - first) * outputs_;
     double* pull = pull_.data();
-    if (problem_.tilt) {
-      const double* tilt = problem_.tilt + first * outputs_;
-      for (int64_t e = 0; e < entries; ++e) pull[e] = tilt[e] - pull[e];
+    if (problem_.linear_term) {
+      const double* linear_term = problem_.linear_term + first * outputs_;
+      for (int64_t e = 0; e < entries; ++e) pull[e] = linear_term[e] - pull[e];
     } else {
       for (int64_t e = 0; e < entries; ++e) pull[e] = -pull[e];
     }

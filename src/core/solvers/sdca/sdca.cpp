@@ -29,7 +29,7 @@ void Sdca::start(const double* W, const double* b, const double* Y) {
     used_.push_back(static_cast<int32_t>(j));
     rows.insert(rows.end(), W + j * outputs_, W + (j + 1) * outputs_);
   }
-  features_.take(used_, std::move(rows), problem_.tilt, 1.0);
+  features_.take(used_, std::move(rows), problem_.linear_term, 1.0);
   samples_.drop_rows();
   intercept_.assign(b, b + outputs_);
   samples_.set_anchor(intercept_);
@@ -282,7 +282,7 @@ void Sdca::rebuild() {
   }
   const bool same = list == features_.features() && entries == features_.entries();
   const double inverse = norm_penalty() ? 1.0 / sigma_ : 0.0;
-  features_.take(std::move(list), std::move(center), problem_.tilt, inverse);
+  features_.take(std::move(list), std::move(center), problem_.linear_term, inverse);
   if (!entries.first.empty()) features_.take_entries(std::move(entries));
   if (!same || !samples_.reading()) samples_.take_features(compress_);
   samples_.pull_features();
@@ -297,11 +297,12 @@ void Sdca::evaluate() {
   features_.drop_state();
   SdcaValues now;
   now.objective = features_.penalty();
-  if (problem_.tilt) {
+  if (problem_.linear_term) {
     const MmapVector<double>& center = features_.center();
     for (int64_t e = 0; e < std::ssize(center); ++e)
       now.objective -=
-          center[e] * problem_.tilt[features_.features()[e / outputs_] * outputs_ + e % outputs_];
+          center[e] *
+          problem_.linear_term[features_.features()[e / outputs_] * outputs_ + e % outputs_];
   }
   MmapVector<double>& gains = costs_.gain();
   samples_.center_scores([&](int64_t i, const double* s) {

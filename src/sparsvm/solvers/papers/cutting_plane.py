@@ -44,7 +44,7 @@ class CuttingPlane(Solver):
         = \beta_c + \langle A_c, W\rangle + \langle a_c, b\rangle ,
 
     which touches the mean hinge there. Each round minimises exactly, over the cuts found so far,
-    :math:`\alpha(\frac12\|\omega \circ W\|^2 - \langle tilt, W\rangle) + \xi`
+    :math:`\alpha(\frac12\|\omega \circ W\|^2 - \langle V, W\rangle) + \xi`
     and adds the cut at the minimiser. That program is solved in its dual: weights
     :math:`\theta` of the cuts on the simplex, with :math:`\sum_c \theta_c a_c = 0`, whose
     multipliers are the unpenalised intercepts. The weights give a dual point of the whole problem,
@@ -160,7 +160,7 @@ class _Cuts:
         omega, outputs = problem.penalty.omega, problem.n_outputs
         W: Floats = np.zeros((outputs, problem.d))
         b: Floats = np.zeros(outputs)
-        self.tilt = W if problem.tilt is None else problem.tilt / omega
+        self.linear_term = W if problem.linear_term is None else problem.linear_term / omega
         if start is not None:
             W = np.array(start.coef, dtype=np.float64)
             b = np.array(start.intercept * problem.fit_intercept, dtype=np.float64)
@@ -170,13 +170,15 @@ class _Cuts:
         # A cut over omega, so that the products below are those of the conjugate.
         self.slopes: list[Floats] = [np.zeros(W.size)]
         self.shifts: Floats = np.zeros((1, self.free))
-        self.offsets: Floats = np.zeros(1)  # those of the tilted problem, in the units of W
+        self.offsets: Floats = np.zeros(
+            1
+        )  # those of the problem with a linear term, in the units of W
         self.gram: Floats = np.zeros((1, 1))
         self.idle: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self.theta: Floats = np.ones(1)
         self.objective, self.best = np.inf, (W, b)
         # The minimum with the first cut alone, and what all such minima have in common.
-        self.constant = problem.offset - 0.5 * problem.alpha * float(np.sum(self.tilt**2))
+        self.constant = problem.offset - 0.5 * problem.alpha * float(np.sum(self.linear_term**2))
         self.minimum = 0.0
         self._move(W, b)
 
@@ -206,7 +208,7 @@ class _Cuts:
         at = self._place()
         self.classes[at], self.slopes[at] = self.worst, slope
         self.shifts[at], self.idle[at] = shift, 0
-        self.offsets[at] = offset + slope @ self.tilt.reshape(-1)
+        self.offsets[at] = offset + slope @ self.linear_term.reshape(-1)
         self.gram[at] = self.gram[:, at] = [other @ slope for other in self.slopes]
 
     def _place(self) -> int:
@@ -237,7 +239,9 @@ class _Cuts:
         mixed = np.zeros(self.slopes[0].size)
         for at in np.flatnonzero(self.theta):
             mixed += self.theta[at] * self.slopes[at]
-        W = (self.tilt - mixed.reshape(self.tilt.shape) / alpha) / problem.penalty.omega
+        W = (
+            self.linear_term - mixed.reshape(self.linear_term.shape) / alpha
+        ) / problem.penalty.omega
         b = np.zeros(problem.n_outputs)
         b[: self.free] = multipliers
         self._move(W, b)

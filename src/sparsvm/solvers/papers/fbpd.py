@@ -134,7 +134,7 @@ class FBPD(Solver):
                     method.forget()
                 done += method.run(until_certificate(self.check_every, done, limit), change)
                 settled = method.settled
-                if settled or done == limit or means or control.watch is not None:
+                if settled or done == limit or means or control.monitor is not None:
                     _certify(incumbent, done, method, means)
             return certified(
                 problem,

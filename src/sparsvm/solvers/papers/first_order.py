@@ -71,7 +71,7 @@ class FISTA(FirstOrderSolver):
         t^{+} &= \tfrac12 \bigl(1 + \sqrt{1 + 4 t^2}\bigr), \qquad
         y^{+} = x^{+} + \frac{t - 1}{t^{+}} (x^{+} - x),
 
-    with f the mean loss (less the tilt) and x the coefficients with the intercept of centred
+    with f the mean loss (less the linear term) and x the coefficients with the intercept of centred
     features, :math:`b + W \bar x`: the same problem, but better conditioned than with b.
 
     Parameters

@@ -133,5 +133,5 @@ def _native(problem: Problem, samples: NDArray[np.int64], eta0: float, seed: int
     penalty = problem.penalty
     # The proxes of these norms add up, so features may wait for theirs.
     rows = penalty.is_group_norm and penalty.n_groups == penalty.d
-    lazy = (penalty.is_l1 or rows) and problem.tilt is None
+    lazy = (penalty.is_l1 or rows) and problem.linear_term is None
     return _core.Fobos(smooth_problem(problem), samples=samples, eta0=eta0, lazy=lazy, seed=seed)

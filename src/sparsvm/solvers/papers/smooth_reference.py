@@ -75,8 +75,8 @@ def drive(
     ``make`` builds the method, with ``start``, ``run(iterations, tolerance)``, ``settled`` and
     ``last``; ``counted`` reads totals off it, for the history. With ``stopping="gap"`` the
     certificate decides and the method is told to go on whatever its own rule says; otherwise the
-    method's own rule, with the tolerance, decides, and certificates on the way are for those who
-    watch.
+    method's own rule, with the tolerance, decides, and certificates on the way are for the
+    monitor.
     """
     incumbent = Incumbent(problem, progress(name, control), anyway=stopping != "gap")
     limit = iteration_limit(max_iter, control)
@@ -93,7 +93,7 @@ def drive(
         ):
             done += method.run(until_certificate(check_every, done, limit), own_rule)
             settled = method.settled
-            if settled or done == limit or own_rule < 0.0 or control.watch is not None:
+            if settled or done == limit or own_rule < 0.0 or control.monitor is not None:
                 incumbent.update(done, *method.last())
         return certified(
             problem,

@@ -13,8 +13,8 @@ from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate, History
+from sparsvm.solvers.run.monitor import Point, Stopped
 from sparsvm.solvers.run.progress import Report
-from sparsvm.solvers.run.watch import Point, Stopped
 
 
 class Incumbent:

@@ -56,7 +56,9 @@ def undivided_arguments(problem: Problem) -> dict[str, Any]:
         "cost": problem.cost,
         "margin_scale": problem.margin_scale,
         "intercept": problem.fit_intercept,
-        "tilt": None if problem.tilt is None else np.ascontiguousarray(problem.tilt.T),
+        "linear_term": None
+        if problem.linear_term is None
+        else np.ascontiguousarray(problem.linear_term.T),
         **penalty_arguments(problem.penalty),
     }
 

@@ -1,4 +1,4 @@
-"""Progress of a running solver: lines on the screen, and whoever watches it."""
+"""Progress of a running solver: lines on the screen, and reports to its monitor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm.problem.solution import Control, Solution, relative
-from sparsvm.solvers.run.watch import Listener, Point, Progress, Watch
+from sparsvm.solvers.run.monitor import Listener, Monitor, Point, Progress
 
 Callback = Callable[..., bool]
 # Seconds between lines, so that printing costs nothing.
@@ -17,7 +17,7 @@ PRINT_EVERY = 0.2
 
 
 class Report:
-    """Prints one line a report where that is asked for, and tells the watch.
+    """Prints one line a report where that is asked for, and tells the monitor.
 
     Called with iteration, seconds, objective, gap and non-zeros, and, where it is known, a function
     that returns the point; the answer is whether to end. The gap is printed relative to the
@@ -25,12 +25,12 @@ class Report:
     """
 
     def __init__(
-        self, name: str, verbose: bool, watch: Watch | Listener | None, pause: float
+        self, name: str, verbose: bool, monitor: Monitor | Listener | None, pause: float
     ) -> None:
         self.pause = pause
         self.name = name
         self.verbose = verbose
-        self.watch = watch
+        self.monitor = monitor
         self.printed = float("-inf")
 
     def __call__(
@@ -51,17 +51,17 @@ class Report:
                 f"objective {objective:.8g}  relative gap {share:.2e}  non-zeros {nonzeros}",
                 flush=True,
             )
-        if self.watch is None:
+        if self.monitor is None:
             return False
-        since = now - self.watch.began
-        return self.watch.tell(
+        since = now - self.monitor.began
+        return self.monitor.tell(
             Progress(self.name, iteration, since, objective, share, nonzeros, point)
         )
 
     def runs(self, method: Any) -> None:
         """Say that ``method`` holds the best points from now on."""
-        if self.watch is not None:
-            self.watch.running = method
+        if self.monitor is not None:
+            self.monitor.running = method
 
 
 def progress(name: str, control: Control, pause: float = PRINT_EVERY) -> Report | None:
@@ -69,9 +69,9 @@ def progress(name: str, control: Control, pause: float = PRINT_EVERY) -> Report 
 
     ``pause`` are the least seconds between lines.
     """
-    if not control.verbose and control.watch is None:
+    if not control.verbose and control.monitor is None:
         return None
-    return Report(name, control.verbose, control.watch, pause)
+    return Report(name, control.verbose, control.monitor, pause)
 
 
 def print_end(solution: Solution) -> None:

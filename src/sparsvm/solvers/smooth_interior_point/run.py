@@ -48,8 +48,8 @@ class InteriorPointRun:
         self._read_columns()
         self.V = np.zeros(K * self.width)
         self.linear = np.zeros((K, self.width))
-        if problem.tilt is not None:
-            self.linear[:, :d] = -problem.alpha * problem.tilt / self.scale
+        if problem.linear_term is not None:
+            self.linear[:, :d] = -problem.alpha * problem.linear_term / self.scale
         terms, alpha = problem.penalty, problem.alpha
         penalised = np.flatnonzero(terms.omega > 0.0)
         coordinates = (np.arange(K)[:, None] * self.width + penalised).ravel()

@@ -1,4 +1,4 @@
-"""Runs that are watched: callbacks see them, and what ends them early gets a certified point."""
+"""Runs that are monitored: callbacks see them, and what ends them early gets a certified point."""
 
 import signal
 import threading
@@ -208,7 +208,7 @@ def test_a_run_in_parts_keeps_to_the_limits_on_its_iterations(data):
         assert ended.n_iter_ <= 3
 
 
-def test_label_ranking_is_watched_too(data):
+def test_label_ranking_is_monitored_too(data):
     X, y = data
     Y = np.column_stack([y == 0, y == 1, y == 2, X[:, 0] > 0.0]).astype(int)
     seen = []

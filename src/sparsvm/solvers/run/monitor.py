@@ -1,4 +1,4 @@
-"""Watching a run: whom it tells how far it is, when it has to end, and what is kept until then."""
+"""The monitor of a run: whom it tells how far it is, when it has to end, and what it keeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sparsvm.solvers.run.options import check_at_least_one, iteration_limit
 Point = tuple[Floats, Floats]
 
 
-# A run ends because it was asked to; what it has found is with the watch.
+# A run ends because it was asked to; what it has found is with the monitor.
 Stopped = _core.Stopped
 
 
@@ -60,7 +60,7 @@ class Progress:
 Callback = Callable[[Progress], Any]
 
 
-class Watch:
+class Monitor:
     """The callback, the end and the best certified points of one run.
 
     Parameters
@@ -152,7 +152,7 @@ class Listener:
         return bool(self.callback(progress))
 
 
-def watched(
+def monitored(
     solver: Any,
     problem: Problem,
     start: Start | None,
@@ -167,26 +167,26 @@ def watched(
     Native loops end within a tenth of a second of the limit or of what a callback answered;
     ``return_on_interrupt`` lets Ctrl-C do the same instead of raising.
     """
-    if control.watch is not None:
-        # Within another watched run, whose limits hold.
-        control.watch.callback = callback or control.watch.callback
+    if control.monitor is not None:
+        # Within another monitored run, whose limits hold.
+        control.monitor.callback = callback or control.monitor.callback
         return in_slices(solver, problem, start, control)
-    watch = Watch(problem, callback, return_on_interrupt)
+    monitor = Monitor(problem, callback, return_on_interrupt)
     seconds = math.inf if time_limit is None else float(time_limit)
-    # Within a callback, or within a solver that is not watched, another limit may hold.
+    # Within a callback, or within a solver that is not monitored, another limit may hold.
     left, softly = _core.stop_after(math.inf, False)
     _core.stop_after(min(seconds, left), return_on_interrupt)
     try:
-        solution: Solution = in_slices(solver, problem, start, replace(control, watch=watch))
+        solution: Solution = in_slices(solver, problem, start, replace(control, monitor=monitor))
         stopped = bool(_core.stopping())
     except (Stopped, KeyboardInterrupt) as reason:
         if isinstance(reason, KeyboardInterrupt) and not return_on_interrupt:
             raise
         # The certificate is not to be cut short.
         _core.stop_after(math.inf, False)
-        solution, stopped = watch.ended(control.tol), True
+        solution, stopped = monitor.ended(control.tol), True
     finally:
-        _core.stop_after(left - (time.perf_counter() - watch.began), softly)
+        _core.stop_after(left - (time.perf_counter() - monitor.began), softly)
     if stopped and not solution.converged:
         solution = replace(solution, status="stopped")
     return solution
@@ -201,11 +201,11 @@ def solved_within(
     on_interrupt: str,
     callback: Callback | None = None,
 ) -> Solution:
-    """Solve, watched only where there is a limit or a callback, or Ctrl-C is to return."""
+    """Solve, monitored only where there is a limit or a callback, or Ctrl-C is to return."""
     if time_limit is None and on_interrupt == "raise" and callback is None:
         return solver.solve(problem, start, control)  # type: ignore[no-any-return]
     on_interrupt_return = on_interrupt == "return"
-    return watched(
+    return monitored(
         solver,
         problem,
         start,
@@ -218,7 +218,7 @@ def solved_within(
 
 def in_slices(solver: Any, problem: Problem, start: Start | None, control: Control) -> Solution:
     """Solve; a solver that has its point only at the end gets ever longer parts of its run."""
-    if control.watch is None or not solver.in_slices:
+    if control.monitor is None or not solver.in_slices:
         return solver.solve(problem, start, control)  # type: ignore[no-any-return]
     check_at_least_one(solver, "max_iter")
     iterations, done, n_iter = 1, 0, 0
@@ -228,7 +228,7 @@ def in_slices(solver: Any, problem: Problem, start: Start | None, control: Contr
         solution: Solution = solver.solve(problem, start, replace(control, max_iter=iterations))
         done, n_iter = done + iterations, n_iter + solution.n_iter
         solution = replace(solution, n_iter=n_iter)
-        control.watch.keep(problem, solution)
+        control.monitor.keep(problem, solution)
         if solution.status != "max_iter" or done >= limit:
             return solution
         if _core.stopping():
