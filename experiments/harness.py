@@ -29,6 +29,10 @@ RESULTS = HERE / "results"
 QUICK = HERE.parent / "build" / "experiments"
 # What a cell calls the number of its repetition; the option --draws limits it.
 REPETITION = ("draw", "split", "seed")
+# "not decided": it was tested, and the difference is not larger than what chance or a clock makes.
+VERDICTS = ("confirmed", "refuted", "not decided", "not testable here")
+# Standard errors of a mean from which on its sign is taken to be known.
+SURE = 2.0
 MINUTES = "begin nothing new after so many minutes of the processor"
 
 
@@ -49,8 +53,8 @@ class Experiment:
     draw : callable, optional
         ``draw(rows)`` returns a matplotlib figure.
     claims : tuple of (claim, judge)
-        Sentences of the paper with ``judge(rows)`` that returns "confirmed", "refuted" or "not
-        testable here" and the number that says so.
+        Sentences of the paper with ``judge(rows)`` that returns one of ``VERDICTS`` and the number
+        that says so.
     """
 
     item: str
@@ -163,6 +167,21 @@ def values(rows: list[Row], key: str, **wanted: Any) -> list[Any]:
 def distinct(rows: list[Row], key: str) -> list[Any]:
     """Return the values of a column in the order of their first appearance."""
     return list(dict.fromkeys(row[key] for row in rows))
+
+
+def verdict(outcomes: list[bool | None]) -> str:
+    """Return the verdict on a sentence that should hold each time; None where a time is a tie."""
+    if False in outcomes:
+        return "refuted"
+    return "not decided" if None in outcomes or not outcomes else "confirmed"
+
+
+def standard_error(numbers: Any) -> float:
+    """Return the standard error of a mean, infinite of a single number."""
+    import numpy as np
+
+    each = np.asarray(numbers, dtype=float)
+    return float(each.std(ddof=1) / each.size**0.5) if each.size > 1 else math.inf
 
 
 def subplots(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 
-from harness import Experiment, distinct, markdown_table, pick
+from harness import Experiment, distinct, markdown_table, pick, verdict
 
 # isort: split
 
 import numpy as np
 from samples import leukemia
+from scipy.stats import binomtest
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm import SparseSVCCV, svm_path
@@ -171,9 +172,9 @@ def _sparse_beats_l2(rows):
                 count[1] += other["errors"] > row["errors"]
     if not any(map(any, counts.values())):
         return "not testable here", "needs all cells"
-    told = ", ".join(f"{penalty} {a} and {b}" for penalty, (a, b) in counts.items())
-    true = all(won > lost for won, lost in counts.values())
-    return _verdict(true), f"by trial cells with fewer errors than l2 and with more: {told}"
+    told = "; ".join(f"{penalty} {_counted(*count)}" for penalty, count in counts.items())
+    found = verdict([_sign(*count) for count in counts.values()])
+    return found, f"by trial cells with fewer errors than l2 and with more, all genes: {told}"
 
 
 def _hinge_beats_square(rows):
@@ -184,11 +185,20 @@ def _hinge_beats_square(rows):
             losses += row["errors"] > other["errors"]
     if wins + losses == 0:
         return "not testable here", "needs all cells"
-    return _verdict(wins > losses), f"by trial better in {wins} cells, worse in {losses}"
+    found = verdict([_sign(wins, losses)])
+    return found, f"by trial better and worse in {_counted(wins, losses)} of the cells"
 
 
-def _verdict(true):
-    return "confirmed" if true else "refuted"
+def _counted(wins, losses):
+    """Both numbers, and how likely one so far from half is by chance."""
+    return f"{wins} and {losses} (p = {binomtest(wins, max(wins + losses, 1)).pvalue:.2g})"
+
+
+def _sign(wins, losses):
+    """Whether there are more wins; None where chance may have made the difference."""
+    if binomtest(wins, max(wins + losses, 1)).pvalue > 0.05:
+        return None
+    return wins > losses
 
 
 EXPERIMENT = Experiment(

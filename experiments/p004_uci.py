@@ -9,7 +9,18 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from harness import Experiment, distinct, markdown_table, pick, plain_log, subplots, values
+from harness import (
+    SURE,
+    Experiment,
+    distinct,
+    markdown_table,
+    pick,
+    plain_log,
+    standard_error,
+    subplots,
+    values,
+    verdict,
+)
 
 # isort: split
 
@@ -170,18 +181,22 @@ SAME_PENALTY = (
 
 
 def _fewer_support(rows):
-    pairs, told = 0, []
+    """Judge by the differences of the repetitions: what two standard errors hold is a tie."""
+    outcomes, told = [], []
     for name in distinct(rows, "data"):
         for ramp, hinge in SAME_PENALTY:
-            pairs += 1
-            pair = [
-                float(np.mean(values(rows, "support", data=name, classifier=c)))
+            ends = [
+                np.array(values(rows, "support", data=name, classifier=c), dtype=float)
                 for c in (ramp, hinge)
             ]
-            if pair[0] >= pair[1]:
-                told.append(f"{name}: {ramp} {pair[0]:.3f}, {hinge} {pair[1]:.3f}")
-    fewer = f"fewer in {pairs - len(told)} of {pairs} pairs"
-    return _verdict(not told), "; not on ".join([fewer, *told])
+            each = ends[0] - ends[1]
+            doubt = standard_error(each)
+            tie = abs(each.mean()) <= SURE * doubt
+            outcomes.append(None if tie else bool(each.mean() < 0.0))
+            if outcomes[-1] is not True:
+                told.append(f"{name}: {ramp} {each.mean():+.3f} ± {doubt:.3f} above {hinge}")
+    fewer = f"fewer in {outcomes.count(True)} of {len(outcomes)} pairs"
+    return verdict(outcomes), "; not on ".join([fewer, *told])
 
 
 def _sparser_norms(rows):

@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from harness import HERE, MINUTES, QUICK, RESULTS, Experiment, markdown_table
+from harness import HERE, MINUTES, QUICK, RESULTS, VERDICTS, Experiment, markdown_table
 
 PAPERS = {
     "000": "G. Chierchia, N. Pustelnik, J.-C. Pesquet, B. Pesquet-Popescu. A proximal approach for "
@@ -70,9 +70,7 @@ def readme() -> str:
         rows += [(item, title, *links) for item, title, at in REPEATED if at == experiment.item]
         if page.is_file():
             for line in page.read_text().splitlines():
-                judged = re.match(
-                    r"\| (.*?) \| (confirmed|refuted|not testable here) \| (.*) \|", line
-                )
+                judged = re.match(rf"\| (.*?) \| ({'|'.join(VERDICTS)}) \| (.*) \|", line)
                 if judged:
                     claims.append((experiment.item, *judged.groups()))
     rows.sort(key=lambda row: _order(row[0]))
