@@ -113,6 +113,15 @@ def test_every_loss_penalty_and_solver_has_its_place_in_docs():
     assert [name for name in SOLVERS if not re.search(rf"[`\[]{name}[`\]]", solvers)] == []
 
 
+def test_every_page_of_a_solver_says_what_it_solves_how_when_and_at_what_cost():
+    for page in ROOT.glob("docs/solvers/*.md"):
+        if page.stem != "index":
+            text = page.read_text("utf-8")
+            for part in ("## Problem", "Cost", "\n## When ", "taken|takes", "## References"):
+                assert re.search(part, text), (page.name, part)
+            assert "```text" in text, f"{page.name} has no pseudocode"
+
+
 def test_pages_of_the_gallery_that_are_linked_have_a_script():
     for page in ROOT.glob("docs/**/*.md"):
         for name in re.findall(

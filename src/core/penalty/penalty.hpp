@@ -1,6 +1,7 @@
 // A penalty as the caller states it; its value, its dual norm, its prox, and the norm of one of its blocks.
 //
-// Every built-in penalty is, in z = ω∘W, a sum of three terms,
+// Every built-in penalty is, in z = ω∘W, a sum of at most two of three terms, of which the last two
+// exclude each other,
 //
 //   absolute ‖z‖₁ + square/2 ‖z‖² + norm Σ_g N(z_g)   (with one of the norms of norms.hpp),
 //

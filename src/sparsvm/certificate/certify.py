@@ -111,12 +111,9 @@ def _critical(problem: Problem, W: Floats, b: Floats, dual: Floats | None) -> Ce
     """Return how far (W, b) is from critical: the gap of its own tangent problem there."""
     touching = tangent(problem, W, b)
     proof = duality_gap(touching.problem, W, b, dual)
-    missing = float("nan")
     return Certificate(
         objective=problem.objective(W, b),
-        dual_objective=missing,
-        gap=missing,
-        relative_gap=missing,
+        dual_objective=float("nan"),
         floor=proof.floor / touching.scale,
         dual=proof.dual,
         criticality=proof.gap / touching.scale,

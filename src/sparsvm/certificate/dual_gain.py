@@ -111,7 +111,7 @@ class EntropyGain:
         return first, -self.total / c - float(np.sum(self.mass * curved))
 
     def peak(self) -> float:
-        return maximise(self.derivatives, 1.0, self.limit) if self.total > 0.0 else 0.0
+        return maximise(self.derivatives, self.limit) if self.total > 0.0 else 0.0
 
 
 def gain_of(problem: Problem, entries: Floats) -> Gain:
@@ -125,11 +125,9 @@ def gain_of(problem: Problem, entries: Floats) -> Gain:
     return QuadraticGain(float(np.sum(entries * problem.margins())), float(square))
 
 
-def maximise(
-    derivatives: Callable[[float], tuple[float, float]], start: float, limit: float
-) -> float:
-    """Return the c in [0, limit] that maximises a concave function, by safeguarded Newton."""
-    low, high, c = 0.0, limit, start
+def maximise(derivatives: Callable[[float], tuple[float, float]], limit: float) -> float:
+    """Return the c in [0, limit] that maximises a concave function, by Newton steps from 1."""
+    low, high, c = 0.0, limit, 1.0
     for _ in range(MOST_STEPS):
         first, second = derivatives(c)
         if first >= 0.0:

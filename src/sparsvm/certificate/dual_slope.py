@@ -136,12 +136,7 @@ def _quick_largest_slope(problem: Problem, entries: Floats) -> float | None:
     if terms.is_norm and terms.l1_ratio in (0.0, 1.0) and not problem.design.is_sparse:
         norm = _core.largest_dual_norm(
             **_products(problem, problem.signed_dual(entries)),
-            kind=terms.kind,
-            l1_ratio=terms.l1_ratio,
-            groups=terms.groups,
-            n_groups=terms.n_groups,
-            per_class=terms.per_class,
-            omega=terms.omega,
+            **terms.native_arguments(),
         )
         if np.isfinite(norm):
             return float(norm)

@@ -41,7 +41,7 @@ from sparsvm.numerics.packed import Packed
 from sparsvm.numerics.rounding import OTHER_ROUNDINGS, UNIT, UP
 from sparsvm.numerics.rows import row_blocks, row_sum
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Certificate, relative
+from sparsvm.problem.solution import Certificate
 
 # Settings.
 # Dual entries smaller than this, relative to the mass of their sample, may be left out.
@@ -90,15 +90,7 @@ def duality_gap(
         scale, bound = 0.0, zero_dual_bound(problem)
     bound += problem.offset
     entries *= scale
-    gap = max(objective - bound, 0.0)
-    return Certificate(
-        objective=objective,
-        dual_objective=bound,
-        gap=gap,
-        relative_gap=relative(gap, objective),
-        floor=floor,
-        dual=_with_true_class(problem, entries),
-    )
+    return Certificate(objective, bound, floor, _with_true_class(problem, entries))
 
 
 def _best_repair(problem: Problem, entries: Floats) -> tuple[Floats, float, float]:
@@ -364,7 +356,7 @@ def _squared_scale(problem: Problem, norms: Floats, gain: Gain) -> tuple[float, 
         first, second = gain.derivatives(c)
         return first - c * curvature, second - curvature
 
-    c = maximise(derivatives, 1.0, gain.limit) if curvature > 0.0 or gain.peak() > 0.0 else 0.0
+    c = maximise(derivatives, gain.limit) if curvature > 0.0 or gain.peak() > 0.0 else 0.0
     return c, gain.value(c) - 0.5 * c * c * curvature
 
 
@@ -389,7 +381,7 @@ def conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> t
         first -= alpha * float(np.vdot(excess, slope)) / (1.0 - rho)
         return first, second - alpha * float(np.vdot(active, active)) / (1.0 - rho)
 
-    c = maximise(derivatives, 1.0, gain.limit) if np.any(G) or gain.peak() > 0.0 else 0.0
+    c = maximise(derivatives, gain.limit) if np.any(G) or gain.peak() > 0.0 else 0.0
     rounded = (np.abs(point(c)) * penalty.omega + c * error) * limit(problem)
     return c, gain.value(c) - alpha * penalty.conjugate(rounded) * UP
 

@@ -33,7 +33,7 @@ from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.conjugate_gradients import conjugate_gradients
 from sparsvm.numerics.rounding import UNIT
 from sparsvm.problem.ranking import RankingProblem
-from sparsvm.problem.solution import Certificate, relative
+from sparsvm.problem.solution import Certificate
 
 # Settings.
 # Newton steps of the repair; pieces are finitely many, and from any scores it took fewer than 20.
@@ -61,15 +61,7 @@ def ranking_gap(
     elif dual.shape != scores.shape or not np.isfinite(dual).all():
         raise ValueError(f"The dual must hold finite scores of shape {scores.shape}.")
     bound, point = lower_bound(problem, dual, b)
-    gap = max(objective - bound, 0.0)
-    return Certificate(
-        objective=objective,
-        dual_objective=bound,
-        gap=gap,
-        relative_gap=relative(gap, objective),
-        floor=floor,
-        dual=point,
-    )
+    return Certificate(objective, bound, floor, point)
 
 
 def lower_bound(problem: RankingProblem, scores: Floats, b: Floats) -> tuple[float, Floats]:

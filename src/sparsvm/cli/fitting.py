@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any
 
-import typer
-
 from sparsvm.cli import options as opt
 from sparsvm.cli.building import Choice, name_features, table_to_test_on, training_and_test
 from sparsvm.cli.chunks import stored_table
@@ -85,14 +83,12 @@ def cv(
     max_features: opt.MaxFeatures = None,
     folds: Annotated[
         int | None,
-        typer.Option(min=2, help="Number of folds; five by default.", rich_help_panel=opt.MODEL),
+        opt.model_option(min=2, help="Number of folds; five by default."),
     ] = None,
     rule: Annotated[
         str,
-        typer.Option(
-            metavar="RULE",
-            help="best, or 1se: the sparsest within one standard error of the best.",
-            rich_help_panel=opt.MODEL,
+        opt.model_option(
+            metavar="RULE", help="best, or 1se: the sparsest within one standard error of the best."
         ),
     ] = "best",
     l1_ratio: opt.L1Ratio = None,
@@ -102,15 +98,12 @@ def cv(
     balanced: opt.ClassWeight = False,
     tol: opt.Tolerance = 1e-3,
     max_iter: opt.MaxIter = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Folds at the same time.", rich_help_panel=opt.MODEL)
-    ] = None,
+    jobs: Annotated[int | None, opt.model_option(help="Folds at the same time.")] = None,
     stability: Annotated[
         bool,
-        typer.Option(
+        opt.output_option(
             "--stability",
             help="Show in the report how often each feature is selected from resamples.",
-            rich_help_panel=opt.OUTPUT,
         ),
     ] = False,
     chunks: opt.Chunks = None,
@@ -146,12 +139,11 @@ def path(
     target: opt.Target = None,
     output: Annotated[
         str | None,
-        typer.Option(
+        opt.output_option(
             "--output",
             "-o",
             metavar="FILE",
             help="Write every weight of the path: alpha, feature, class, weight.",
-            rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
     report: opt.Report = None,
@@ -355,21 +347,19 @@ def select(
     target: opt.Target = None,
     output: Annotated[
         str | None,
-        typer.Option(
+        opt.output_option(
             "--output",
             "-o",
             metavar="FILE",
             help="Write the table with the selected columns and the labels.",
-            rich_help_panel=opt.OUTPUT,
         ),
     ] = None,
     max_features: opt.MaxFeatures = None,
     stability: Annotated[
         bool,
-        typer.Option(
+        opt.model_option(
             "--stability",
             help="Keep what is selected from three quarters of the halves of the samples.",
-            rich_help_panel=opt.MODEL,
         ),
     ] = False,
     drop: opt.Drop = None,
@@ -378,10 +368,8 @@ def select(
     penalty: opt.Penalty = "l1/l2",
     alpha: Annotated[
         float | None,
-        typer.Option(
-            min=0.0,
-            help="Strength of the penalty; chosen by cross-validation by default.",
-            rich_help_panel=opt.MODEL,
+        opt.model_option(
+            min=0.0, help="Strength of the penalty; chosen by cross-validation by default."
         ),
     ] = None,
     l1_ratio: opt.L1Ratio = None,

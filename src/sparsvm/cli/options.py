@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-DATA = "Data"
-MODEL = "Model"
-OUTPUT = "Output"
+# The panels of the help.
+data_option = partial(typer.Option, rich_help_panel="Data")
+model_option = partial(typer.Option, rich_help_panel="Model")
+output_option = partial(typer.Option, rich_help_panel="Output")
 
 Data = Annotated[
     str,
@@ -20,145 +22,104 @@ Data = Annotated[
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit or cv wrote.")]
 Target = Annotated[
     str | None,
-    typer.Option(
+    data_option(
         "--target",
         "-t",
         metavar="COLUMN",
         help="The column of the labels, by name or position (1 is the first, -1 the last).",
-        rich_help_panel=DATA,
     ),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="A column that is no feature; repeatable.", rich_help_panel=DATA
-    ),
+    data_option(metavar="COLUMN", help="A column that is no feature; repeatable."),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
+    data_option(
         metavar="FORMAT",
         help="csv, tsv, parquet, npz or svmlight; else the ending of the file decides.",
-        rich_help_panel=DATA,
     ),
 ]
 Test = Annotated[
     str | None,
-    typer.Option(
+    data_option(
         metavar="FILE|SHARE",
         help="Samples to test on: a file, or a share such as 0.25 of DATA to put aside.",
-        rich_help_panel=DATA,
     ),
 ]
 Chunks = Annotated[
     int | None,
-    typer.Option(
+    data_option(
         metavar="ROWS",
         min=1,
         help="Read and fit so many rows at a time: for tables larger than memory (CSV, TSV).",
-        rich_help_panel=DATA,
     ),
 ]
 Loss = Annotated[
     str,
-    typer.Option(
-        metavar="NAME",
-        help="hinge, squared_hinge, logistic, ovr_squared_hinge or ramp.",
-        rich_help_panel=MODEL,
-    ),
+    model_option(metavar="NAME", help="hinge, squared_hinge, logistic, ovr_squared_hinge or ramp."),
 ]
 Penalty = Annotated[
     str,
-    typer.Option(
-        metavar="NAME",
-        help="l1, l2, elasticnet, l1/l2, l1/linf, sparse_group, l0 or capped_l1.",
-        rich_help_panel=MODEL,
+    model_option(
+        metavar="NAME", help="l1, l2, elasticnet, l1/l2, l1/linf, sparse_group, l0 or capped_l1."
     ),
 ]
 Alpha = Annotated[
     float | None,
-    typer.Option(
-        min=0.0,
-        help="Strength of the penalty; 1 / number of samples by default.",
-        rich_help_panel=MODEL,
-    ),
+    model_option(min=0.0, help="Strength of the penalty; 1 / number of samples by default."),
 ]
 L1Ratio = Annotated[
     float | None,
-    typer.Option(
-        min=0.0, max=1.0, help="Share of l1 in elasticnet and sparse_group.", rich_help_panel=MODEL
-    ),
+    model_option(min=0.0, max=1.0, help="Share of l1 in elasticnet and sparse_group."),
 ]
 Scale = Annotated[
     bool,
-    typer.Option(help="Penalise as if every column had been standardised.", rich_help_panel=MODEL),
+    model_option(help="Penalise as if every column had been standardised."),
 ]
 Groups = Annotated[
     str | None,
-    typer.Option(
+    model_option(
         metavar="FILE",
         help="Groups of features: lines of 'feature,group', or JSON {group: [features]}.",
-        rich_help_panel=MODEL,
     ),
 ]
 Unpenalised = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="A feature without penalty; repeatable.", rich_help_panel=MODEL
-    ),
+    model_option(metavar="COLUMN", help="A feature without penalty; repeatable."),
 ]
 ClassWeight = Annotated[
     bool,
-    typer.Option(
-        "--balanced", help="Give all classes the same total weight.", rich_help_panel=MODEL
-    ),
+    model_option("--balanced", help="Give all classes the same total weight."),
 ]
-Tolerance = Annotated[
-    float, typer.Option(min=0.0, help="Relative duality gap to reach.", rich_help_panel=MODEL)
-]
-MaxIter = Annotated[
-    int | None, typer.Option(min=1, help="Limit on the iterations.", rich_help_panel=MODEL)
-]
-Alphas = Annotated[
-    int, typer.Option("--n-alphas", min=1, help="How many alphas to try.", rich_help_panel=MODEL)
-]
+Tolerance = Annotated[float, model_option(min=0.0, help="Relative duality gap to reach.")]
+MaxIter = Annotated[int | None, model_option(min=1, help="Limit on the iterations.")]
+Alphas = Annotated[int, model_option("--n-alphas", min=1, help="How many alphas to try.")]
 Epsilon = Annotated[
     float,
-    typer.Option(help="Smallest alpha as a share of the largest.", rich_help_panel=MODEL),
+    model_option(help="Smallest alpha as a share of the largest."),
 ]
 MaxFeatures = Annotated[
     int | None,
-    typer.Option(min=1, help="Use at most so many features.", rich_help_panel=MODEL),
+    model_option(min=1, help="Use at most so many features."),
 ]
 Seed = Annotated[
     int,
-    typer.Option(
-        help="Decides what is drawn at random, such as --test SHARE.", rich_help_panel=DATA
-    ),
+    data_option(help="Decides what is drawn at random, such as --test SHARE."),
 ]
 ModelOutput = Annotated[
     str | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Where the model goes.", rich_help_panel=OUTPUT
-    ),
+    output_option("--output", "-o", metavar="FILE", help="Where the model goes."),
 ]
 TableOutput = Annotated[
     str,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where the table goes; - is the standard output.",
-        rich_help_panel=OUTPUT,
+    output_option(
+        "--output", "-o", metavar="FILE", help="Where the table goes; - is the standard output."
     ),
 ]
 Report = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Write a report, an HTML page.", rich_help_panel=OUTPUT),
+    output_option(metavar="FILE", help="Write a report, an HTML page."),
 ]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel=OUTPUT)
-]
+Json = Annotated[bool, output_option("--json", help="Print one JSON object.")]
+Quiet = Annotated[bool, output_option("--quiet", "-q", help="Show no progress.")]

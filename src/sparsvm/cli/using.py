@@ -34,7 +34,7 @@ def predict(
     target: opt.Target = None,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="Add the scores of the classes.", rich_help_panel=opt.OUTPUT),
+        opt.output_option("--scores", help="Add the scores of the classes."),
     ] = False,
     drop: opt.Drop = None,
     format: opt.Format = None,
@@ -120,13 +120,9 @@ def report(
     target: opt.Target = None,
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Where it goes.", rich_help_panel=opt.OUTPUT
-        ),
+        opt.output_option("--output", "-o", metavar="FILE", help="Where it goes."),
     ] = "report.html",
-    title: Annotated[
-        str | None, typer.Option(help="The heading.", rich_help_panel=opt.OUTPUT)
-    ] = None,
+    title: Annotated[str | None, opt.output_option(help="The heading.")] = None,
     drop: opt.Drop = None,
     format: opt.Format = None,
     as_json: opt.Json = False,
@@ -154,9 +150,7 @@ def report(
 def export(
     model_file: opt.ModelFile,
     output: Annotated[str, typer.Argument(metavar="FILE", help="Where the ONNX model goes.")],
-    float32: Annotated[
-        bool, typer.Option("--float32", help="Single precision.", rich_help_panel=opt.OUTPUT)
-    ] = False,
+    float32: Annotated[bool, opt.output_option("--float32", help="Single precision.")] = False,
     as_json: opt.Json = False,
 ) -> int:
     """Export a model to ONNX, for programs without Python.

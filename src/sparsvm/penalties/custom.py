@@ -44,10 +44,11 @@ class CustomTerms(PenaltyTerms):
         """A user's own penalty is taken as a whole."""
         return False
 
-    def native(self) -> L1Terms:
-        """Return no penalty at all: native code calls ``prox`` and ``value`` instead."""
+    def native_arguments(self) -> dict[str, Any]:
+        """Return those of no penalty: native code calls ``prox`` and ``value`` instead."""
         d, none = self.d, np.zeros(self.d)
-        return L1Terms(1.0, np.arange(d, dtype=np.int32), d, True, none, self.n_outputs)
+        nothing = L1Terms(1.0, np.arange(d, dtype=np.int32), d, True, none, self.n_outputs)
+        return nothing.native_arguments()
 
     def restricted_to(self, features: NDArray[np.integer]) -> PenaltyTerms:
         """Refuse: what the penalty is on some of the features only the user knows."""

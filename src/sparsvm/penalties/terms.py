@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -142,9 +142,16 @@ class PenaltyTerms:
             omega=self.omega[features],
         )
 
-    def native(self) -> PenaltyTerms:
+    def native_arguments(self) -> dict[str, Any]:
         """Return what the core is told of the penalty."""
-        return self
+        return {
+            "kind": self.kind,
+            "l1_ratio": self.l1_ratio,
+            "groups": self.groups,
+            "n_groups": self.n_groups,
+            "per_class": self.per_class,
+            "omega": self.omega,
+        }
 
     def as_l1(self) -> L1Terms:
         """Return the l1 norm with the same weights."""
@@ -303,7 +310,7 @@ class PenaltyTerms:
 
         A group is a coefficient where the penalty is separable. Unpenalised features are left out.
         """
-        self._require_norm("dual norm")
+        self._require_norm()
         V = self._flatten(np.abs(G) * self.inverse_omega)
         return V if V.size == 0 else self._segment_dual_norms(V)
 
@@ -332,10 +339,10 @@ class PenaltyTerms:
         self._require_convex("conjugate")
         return 0.0 if self.dual_norm(G) <= 1.0 else float("inf")
 
-    def _require_norm(self, what: str) -> None:
+    def _require_norm(self) -> None:
         if not self.is_norm:
             raise ValueError(
-                f"The penalty {self.kind!r} is not a norm and has no {what}; use conjugate."
+                f"The penalty {self.kind!r} is not a norm and has no dual norm; use conjugate."
             )
 
     def _require_convex(self, what: str) -> None:

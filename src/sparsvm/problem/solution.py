@@ -21,28 +21,32 @@ class Certificate:
         The objective at the given coefficients.
     dual_objective : float
         A lower bound on the objective of every W and b.
-    gap : float
-        ``objective - dual_objective``, not below 0: the point is at most that far from optimal.
-    relative_gap : float
-        ``gap / |objective|``.
     floor : float
         Rounding error of the objective itself; gaps below it mean nothing.
     dual : array of shape (n, K)
         The feasible dual point behind the bound, as described in :class:`Solution`.
     criticality : float
-        NaN where the problem is convex. Otherwise there is no gap (``dual_objective``, ``gap`` and
-        ``relative_gap`` are NaN), and this is how far the point is from critical: the gap of the
+        NaN where the problem is convex. Otherwise there is no bound (``dual_objective`` and the
+        gaps are NaN), and this is how far the point is from critical: the gap of the
         convex problem with the concave part replaced by its tangent at the point
         (:mod:`sparsvm.problem.linearise`), to which ``dual`` belongs.
     """
 
     objective: float
     dual_objective: float
-    gap: float
-    relative_gap: float
     floor: float
     dual: Floats = field(repr=False)
     criticality: float = float("nan")
+
+    @property
+    def gap(self) -> float:
+        """How far the point is from the optimum at most."""
+        return max(self.objective - self.dual_objective, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over the objective."""
+        return relative(self.gap, self.objective)
 
     def within(self, tol: float) -> bool:
         """Whether the gap, or the criticality, is at most ``max(tol * |objective|, floor)``."""
@@ -140,7 +144,9 @@ class History:
 
 def relative(gap: float, objective: float) -> float:
     """Return the gap relative to the objective, 0 where there is none."""
-    return 0.0 if gap == 0.0 else gap / abs(objective) if objective != 0.0 else float("inf")
+    if gap == 0.0 or np.isnan(gap):
+        return gap
+    return gap / abs(objective) if objective != 0.0 else float("inf")
 
 
 @dataclass(frozen=True, eq=False)

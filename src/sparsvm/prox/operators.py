@@ -175,11 +175,6 @@ def prox_penalty(coef: Any, penalty: str | Penalty = "l1", step: float = 1.0) ->
     result = _core.prox_penalty(
         np.ascontiguousarray(W.T),
         float(size),
-        kind=terms.kind,
-        l1_ratio=terms.l1_ratio,
-        groups=terms.groups,
-        n_groups=terms.n_groups,
-        per_class=terms.per_class,
-        omega=terms.omega,
+        **terms.native_arguments(),
     )
     return as_given(np.ascontiguousarray(result.T), coef)

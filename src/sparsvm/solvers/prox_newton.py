@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Bools, Features, Floats
-from sparsvm.certificate.certify import certified, certify
+from sparsvm.certificate.certify import certify
 from sparsvm.certificate.ranking_gap import balanced
 from sparsvm.numerics.conjugate_gradients import conjugate_gradients
 from sparsvm.numerics.rounding import NO_SIZE
@@ -112,18 +112,7 @@ class ProxNewton(Solver):
                 moved = run.descend(inner * control.tol, limit)
                 incumbent.update(run.iterations, run.W.T, run.b)
                 stuck = not moved and not grew
-            return certified(
-                problem,
-                incumbent.coef,
-                incumbent.intercept,
-                incumbent.dual,
-                tol=control.tol,
-                n_iter=run.iterations,
-                seconds=incumbent.seconds(),
-                history=incumbent.history(),
-                solver=self.name,
-                status_if_not="stalled" if stuck else "max_iter",
-            )
+            return incumbent.solution(control, self.name, run.iterations, stuck)
 
 
 class _Run:

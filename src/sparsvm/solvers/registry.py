@@ -52,8 +52,9 @@ MANY_SAMPLES = 500
 MANY_SPARSE_SAMPLES, MANY_SPARSE_SAMPLES_FOR_LAST_DIGITS = 50, 150
 TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON = 3000
 LAST_DIGITS = 1e-5
-# Where newton takes over from sdca on dense data.
-FIRST_DIGITS = 1e-3
+# Where newton takes over from sdca on dense data, and where newton on sparse data does, or
+# interior_point after opening sweeps.
+FIRST_DIGITS, FURTHER_DIGITS = 1e-3, 1e-4
 # Sweeps before newton, whose steps cost the more of them the more coefficients there are, the most
 # and the least.
 SWEEPS_PER_COEFFICIENT, FEW_SWEEPS, FEWEST_SWEEPS = 0.5, 300, 50
@@ -156,7 +157,7 @@ def path_plan(problem: Problem, control: Control) -> PathPlan | None:
         return None
     if sparse:
         last = control.tol < LAST_DIGITS and n <= TOO_MANY_SPARSE_SAMPLES_FOR_NEWTON
-        until = 1e-4 if last and problem.penalty.polyhedral else 0.0
+        until = FURTHER_DIGITS if last and problem.penalty.polyhedral else 0.0
         exact = AFFORDABLE_STEP if n <= MANY_SAMPLES else 0.0
         return PathPlan(exact, AFFORDABLE_STEP, until, until)
     second = 0.0 if _rows(problem) else FIRST_DIGITS
@@ -182,7 +183,7 @@ RULES: tuple[Rule, ...] = (
         "groups of 81 at 1e-4 alpha_max: half a minute, minutes without it",
     ),
     Rule(
-        (("sdca", 1e-4), "newton", "interior_point"),
+        (("sdca", FURTHER_DIGITS), "newton", "interior_point"),
         # With all 11314 articles newton did not end its first subproblem within minutes.
         lambda problem, control: (
             _sparse(problem, control)
@@ -200,7 +201,12 @@ RULES: tuple[Rule, ...] = (
         "1.3, 0.8 and 1.1 s, newton from 1e-4 on 2.7, 3.8 and 3.0",
     ),
     Rule(
-        (("sdca", 1e-4, OPENING_SWEEPS, True), "interior_point", "newton", "cone_program"),
+        (
+            ("sdca", FURTHER_DIGITS, OPENING_SWEEPS, True),
+            "interior_point",
+            "newton",
+            "cone_program",
+        ),
         lambda problem, control: problem.n <= MANY_SAMPLES and _sweeps_pay(problem),
         "from a cold start a few sweeps often suffice, or leave interior_point half its steps: 500 "
         "x 300, K = 5, l1 and l1/l2: 0.03 and 0.06 s instead of 0.28 and 0.69; from a warm one "

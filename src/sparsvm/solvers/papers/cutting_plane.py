@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsvm._typing import Floats
-from sparsvm.certificate.certify import certified
 from sparsvm.losses import Hinge
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
@@ -94,7 +92,6 @@ class CuttingPlane(Solver):
         """Add cuts until the stopping rule holds; the first one is taken at ``start``."""
         check_choice("stopping", self.stopping, STOPPING)
         check_at_least_one(self, "check_every", "max_iter")
-        began = time.perf_counter()
         limit = iteration_limit(self.max_iter, control)
         by_gap = self.stopping == "gap"
         rounds, due, settled, ended = 0, self.check_every, False, False
@@ -113,18 +110,7 @@ class CuttingPlane(Solver):
                     best.record(rounds)
                     due = rounds + until_certificate(self.check_every, rounds, limit)
                 ended = settled or (by_gap and best.within(control.tol))
-            return certified(
-                problem,
-                best.coef,
-                best.intercept,
-                best.dual,
-                tol=control.tol,
-                n_iter=rounds,
-                seconds=time.perf_counter() - began,
-                history=best.history(),
-                solver=self.name,
-                status_if_not="stalled" if settled else "max_iter",
-            )
+            return best.solution(control, self.name, rounds, settled)
 
 
 class _Cuts:

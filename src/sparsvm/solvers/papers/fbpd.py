@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.certificate.certify import certified
 from sparsvm.parameters import number
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
@@ -136,18 +135,7 @@ class FBPD(Solver):
                 settled = method.settled
                 if settled or done == limit or means or control.monitor is not None:
                     _certify(incumbent, done, method, means)
-            return certified(
-                problem,
-                incumbent.coef,
-                incumbent.intercept,
-                incumbent.dual,
-                tol=control.tol,
-                n_iter=done,
-                seconds=incumbent.seconds(),
-                history=incumbent.history(),
-                solver=self.name,
-                status_if_not="stalled" if settled else "max_iter",
-            )
+            return incumbent.solution(control, self.name, done, settled)
 
     def _proved(self, incumbent: Incumbent, control: Control) -> bool:
         return self.stopping == "gap" and incumbent.within(control.tol)

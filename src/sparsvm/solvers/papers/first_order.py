@@ -129,17 +129,7 @@ class FISTA(FirstOrderSolver):
 
     def _method(self, problem: Problem) -> Any:
         native = smooth_problem(problem)
-        search = self.step == "LS"
-        constant = gradient_constant(problem, native)
-        return first_order(
-            native,
-            method="fista",
-            line_search=search,
-            L=first_curvature(problem) if search else constant,
-            eta=float(self.eta),
-            largest=constant,
-            penalty=own_penalty(problem),
-        )
+        return proximal_gradient(self, problem, native, gradient_constant(problem, native))
 
 
 class ForwardBackward(FirstOrderSolver):
@@ -195,17 +185,8 @@ class ForwardBackward(FirstOrderSolver):
 
     def _method(self, problem: Problem) -> Any:
         native = smooth_problem(problem)
-        search = self.step == "LS"
         constant = spectral_constant(problem, native)
-        return first_order(
-            native,
-            method="forward_backward",
-            line_search=search,
-            L=first_curvature(problem) if search else constant / float(self.gamma),
-            eta=float(self.eta),
-            largest=constant,
-            penalty=own_penalty(problem),
-        )
+        return proximal_gradient(self, problem, native, constant, float(self.gamma))
 
 
 class SpaRSA(FirstOrderSolver):
@@ -289,6 +270,26 @@ class SpaRSA(FirstOrderSolver):
             largest=largest,
             penalty=own_penalty(problem),
         )
+
+
+def proximal_gradient(
+    solver: FISTA | ForwardBackward,
+    problem: Problem,
+    native: Any,
+    constant: float,
+    gamma: float = 1.0,
+) -> Any:
+    """Return the method with steps of gamma / constant, or that searches for them."""
+    search = solver.step == "LS"
+    return first_order(
+        native,
+        method=solver.name,
+        line_search=search,
+        L=first_curvature(problem) if search else constant / gamma,
+        eta=float(solver.eta),
+        largest=constant,
+        penalty=own_penalty(problem),
+    )
 
 
 def first_curvature(problem: Problem) -> float:

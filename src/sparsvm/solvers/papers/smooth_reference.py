@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sparsvm import _core
-from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution, Start
@@ -95,15 +93,6 @@ def drive(
             settled = method.settled
             if settled or done == limit or own_rule < 0.0 or control.monitor is not None:
                 incumbent.update(done, *method.last())
-        return certified(
-            problem,
-            incumbent.coef,
-            incumbent.intercept,
-            incumbent.dual,
-            tol=control.tol,
-            n_iter=done,
-            seconds=incumbent.seconds(),
-            history=replace(incumbent.history(), counts=counted(method) if counted else {}),
-            solver=name,
-            status_if_not="stalled" if settled else "max_iter",
+        return incumbent.solution(
+            control, name, done, settled, counted(method) if counted else None
         )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sparsvm._typing import Floats
-from sparsvm.certificate.certify import certify
+from sparsvm.certificate.certify import certified, certify
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
 from sparsvm.problem.problem import Problem
-from sparsvm.problem.solution import Certificate, History
+from sparsvm.problem.solution import Certificate, Control, History, Solution
 from sparsvm.solvers.run.monitor import Point, Stopped
 from sparsvm.solvers.run.progress import Report
 
@@ -129,6 +130,28 @@ class Incumbent:
     def history(self) -> History:
         """Return all records."""
         return History.of(self.records)
+
+    def solution(
+        self,
+        control: Control,
+        solver: str,
+        n_iter: int,
+        stalled: bool,
+        counts: dict[str, int] | None = None,
+    ) -> Solution:
+        """Return the best points as what ``solver`` found."""
+        return certified(
+            self.problem,
+            self.coef,
+            self.intercept,
+            self.dual,
+            tol=control.tol,
+            n_iter=n_iter,
+            seconds=self.seconds(),
+            history=replace(self.history(), counts=counts or {}),
+            solver=solver,
+            status_if_not="stalled" if stalled else "max_iter",
+        )
 
 
 class MethodIncumbent(Incumbent):

@@ -13,19 +13,6 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.ranking import RankingProblem
 
 
-def penalty_arguments(terms: PenaltyTerms) -> dict[str, Any]:
-    """Return what every native solver takes of a penalty."""
-    terms = terms.native()
-    return {
-        "kind": terms.kind,
-        "l1_ratio": terms.l1_ratio,
-        "groups": terms.groups,
-        "n_groups": terms.n_groups,
-        "per_class": terms.per_class,
-        "omega": terms.omega,
-    }
-
-
 class FeatureMajor:
     """A user's own penalty for coefficients of shape (d, n_outputs), as native code has them."""
 
@@ -59,7 +46,7 @@ def undivided_arguments(problem: Problem) -> dict[str, Any]:
         "linear_term": None
         if problem.linear_term is None
         else np.ascontiguousarray(problem.linear_term.T),
-        **penalty_arguments(problem.penalty),
+        **problem.penalty.native_arguments(),
     }
 
 
@@ -79,7 +66,7 @@ def smooth_problem(problem: Problem) -> Any:
             **problem.samples,
             alpha=problem.alpha,
             intercept=problem.fit_intercept,
-            **penalty_arguments(problem.penalty),
+            **problem.penalty.native_arguments(),
         )
     return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
 
