@@ -276,9 +276,6 @@ class Round:
             "begin": lambda: method.begin(h.number(1.0)),
             "advance": lambda: method.advance(h.number(1.0), tol=0.1, left=h.count(5), direct=9),
             "settle": lambda: method.settle(h.number(1.0), h.number(1.0)),
-            "accept": method.accept,
-            "reject": method.reject,
-            "typical_size": lambda: method.typical_size,
             "point": method.point,
         }
 

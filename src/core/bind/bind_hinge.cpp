@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 
 #include <algorithm>
 #include <cmath>
@@ -121,8 +122,8 @@ class MultiplierNewtonRun {
     method_->start(weights.data(), intercept.data(), dual.data());
   }
 
-  nb::dict solve(double gain, double sigma, double sigma_free, double accuracy, int64_t limit,
-                 double typical, int64_t direct) {
+  std::pair<int64_t, bool> solve(double gain, double sigma, double sigma_free, double accuracy,
+                                 int64_t limit, double typical, int64_t direct) {
     const Exclusive::Turn turn = exclusive_.take();
     for (const double size : {gain, sigma, sigma_free, accuracy, typical}) {
       if (size > 0.0 && std::isfinite(size)) continue;
@@ -133,12 +134,10 @@ class MultiplierNewtonRun {
     load_blas();
     method_->set_direct_limit(direct);
     Monitor monitor{nb::none()};
-    NewtonReport report;
-    {
-      nb::gil_scoped_release released;
-      report = method_->solve(gain, sigma, sigma_free, accuracy, limit, typical, monitor);
-    }
-    return shown_report(report);
+    nb::gil_scoped_release released;
+    const NewtonReport report =
+        method_->solve(gain, sigma, sigma_free, accuracy, limit, typical, monitor);
+    return {report.steps, report.solved};
   }
 
   void begin(double relative_gap) {
@@ -147,7 +146,7 @@ class MultiplierNewtonRun {
     schedule_.emplace(problem_.problem(), rms_.data(), relative_gap);
   }
 
-  nb::dict advance(double relative_gap, double tol, int64_t left, int64_t direct) {
+  int64_t advance(double relative_gap, double tol, int64_t left, int64_t direct) {
     const Exclusive::Turn turn = exclusive_.take();
     if (!schedule_) throw std::runtime_error("Call begin() on this MultiplierNewton first.");
     check_value("relative_gap", relative_gap, kNotNegative);
@@ -155,11 +154,9 @@ class MultiplierNewtonRun {
     load_blas();
     method_->set_direct_limit(direct);
     Monitor monitor{nb::none()};
-    {
-      nb::gil_scoped_release released;
-      last_ = schedule_->advance(*method_, relative_gap, tol, left, monitor);
-    }
-    return shown_report(last_);
+    nb::gil_scoped_release released;
+    last_ = schedule_->advance(*method_, relative_gap, tol, left, monitor);
+    return last_.steps;
   }
 
   bool settle(double before, double after) {
@@ -167,31 +164,6 @@ class MultiplierNewtonRun {
     if (!schedule_) throw std::runtime_error("Call begin() on this MultiplierNewton first.");
     schedule_->settle(*method_, last_, before, after);
     return schedule_->stalled();
-  }
-
-  nb::dict shown_report(const NewtonReport& report) const {
-    nb::dict out;
-    out["steps"] = report.steps;
-    out["solved"] = report.solved;
-    out["residual"] = report.residual;
-    out["tied"] = report.tied;
-    out["unknowns"] = report.unknowns;
-    out["gradient_iterations"] = report.inner;
-    out["features"] = method_->working_set();
-    return out;
-  }
-
-  void accept() {
-    const Exclusive::Turn turn = exclusive_.take();
-    method_->accept();
-  }
-  void reject() {
-    const Exclusive::Turn turn = exclusive_.take();
-    method_->reject();
-  }
-  double typical_size() {
-    const Exclusive::Turn turn = exclusive_.take();
-    return method_->typical_size();
   }
 
   // W, b and Y of the last subproblem.
@@ -379,20 +351,17 @@ void bind_hinge(nb::module_& m) {
            nb::arg("dual"), "Set W (d, outputs), b and Y (n, K), Y divided by alpha.")
       .def("solve", &MultiplierNewtonRun::solve, nb::arg("gain"), nb::arg("sigma"),
            nb::arg("sigma_free"), nb::arg("accuracy"), nb::arg("limit"), nb::arg("typical"),
-           nb::arg("direct"), "Minimise the subproblem around the centre; returns what happened.")
+           nb::arg("direct"),
+           "Minimise the subproblem around the centre; returns the steps and whether it is solved.")
       .def("begin", &MultiplierNewtonRun::begin, nb::arg("relative_gap"),
            "Choose the terms of the first subproblem from the gap of the start.")
       .def("advance", &MultiplierNewtonRun::advance, nb::arg("relative_gap"), nb::kw_only(),
            nb::arg("tol"), nb::arg("left"), nb::arg("direct"),
            "Minimise the next subproblem, given the gap of the best points and the steps that are "
-           "left; returns what happened.")
+           "left; returns the steps taken.")
       .def("settle", &MultiplierNewtonRun::settle, nb::arg("before"), nb::arg("after"),
            "Take or leave the last point, which brought the gap from one to the other, and set the "
            "terms of the next subproblem; whether many brought nothing.")
-      .def("accept", &MultiplierNewtonRun::accept, "The last point becomes the centre.")
-      .def("reject", &MultiplierNewtonRun::reject, "Go back to the centre.")
-      .def_prop_ro("typical_size", &MultiplierNewtonRun::typical_size,
-                   "Mean size of the non-zero coordinates of omega * W.")
       .def("point", &MultiplierNewtonRun::point,
            "Copies of W (d, outputs), b (outputs,) and Y (n, K).");
   nb::class_<SdcaRun>(m, "Sdca", "Dual coordinate ascent; see solvers.SDCA.")

@@ -75,18 +75,6 @@ class PenaltyManifold {
     return total;
   }
 
-  // Whether the dual norm of block b at the slope g exceeds theta; never where it is quadratic.
-  bool exceeds(const BlockList& blocks, int64_t b, const double* g, double theta) const {
-    return with_norm(norm_, [&](auto norm) {
-      double sum = 0.0;
-      for (int64_t m = blocks.first[b]; m < blocks.first[b + 1]; ++m) {
-        const double rest = std::abs(g[blocks.member[m]]) - theta * l1_;
-        if (rest > 0.0) sum += norm.dual_term(rest);
-      }
-      return norm.dual(sum) > theta * group_;
-    });
-  }
-
   // The proximal step from Z along -g in block b with step t, and the manifold around it.
   void step(const BlockList& blocks, int64_t b, const double* Z, const double* g, double t,
             ManifoldPoint& out) {

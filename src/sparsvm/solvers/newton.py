@@ -140,13 +140,13 @@ class _Run:
 
     def advance(self, tol: float, limit: int) -> None:
         """Solve one subproblem, and take or leave its result."""
-        report = self.method.advance(
+        steps = self.method.advance(
             min(self.best.relative_gap, MOST),
             tol=tol,
             left=limit - self.steps,
             direct=self.direct,
         )
-        self.steps += max(report["steps"], 1)
+        self.steps += max(steps, 1)
         before = self.best.gap
         self.best.renew()
         self.stalled = self.method.settle(before, self.best.gap)

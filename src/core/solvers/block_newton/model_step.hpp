@@ -18,6 +18,7 @@
 #include "solvers/block_newton/block_newton.hpp"
 #include "solvers/block_newton/free_newton.hpp"
 #include "solvers/block_newton/loss_hessian.hpp"
+#include "solvers/block_newton/manifold.hpp"
 #include "solvers/block_newton/penalised_quadratic.hpp"
 #include "solvers/block_newton/products.hpp"
 #include "support/monitor.hpp"
@@ -296,10 +297,7 @@ class ModelStep {
   double penalty_at(double t) {
     trial_.resize(cells_);
     for (std::size_t e = 0; e < cells_; ++e) trial_[e] = w_[e] + t * step_[e];
-    double total = 0.0;
-    for (std::size_t k = 0; k < penalised_.size(); ++k)
-      total += penalty_.value(penalised_[k], &trial_[at(starts_[k] * width_)]);
-    return total;
+    return GroupCells{penalty_, penalised_, starts_, width_}.value(trial_.data());
   }
 
   bool line_search(Outcome& outcome) {

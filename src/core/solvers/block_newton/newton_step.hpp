@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -12,7 +13,8 @@
 #include "loss/smooth_rows.hpp"
 #include "penalty/group_penalty.hpp"
 #include "solvers/block_newton/block_newton.hpp"
-#include "solvers/block_newton/direct.hpp"
+#include "solvers/block_newton/loss_hessian.hpp"
+#include "solvers/block_newton/manifold.hpp"
 #include "solvers/block_newton/preconditioner.hpp"
 #include "solvers/block_newton/products.hpp"
 #include "support/monitor.hpp"
@@ -26,7 +28,7 @@ class NewtonStep {
       : point_(point), rows_(rows), columns_(columns), penalty_(penalty), linear_(linear),
         intercept_(intercept), monitor_(monitor), width_(rows.width), outputs_(rows.outputs),
         u_(static_cast<std::size_t>(rows.stride)), panels_(columns, rows.n, rows.width),
-        preconditioner_(rows, penalty, monitor), direct_(rows, columns, penalty, monitor) {}
+        preconditioner_(rows, penalty, monitor), hessian_(rows, columns, monitor) {}
 
   struct Options {
     double forcing;
@@ -63,8 +65,7 @@ class NewtonStep {
     const SmoothNewtonSystem system{groups, starts_, features_, intercept_, active_,
                                     w_,     mark_,   h_,        straight_};
     descend();
-    const bool direct =
-        direct_.pays(system, options.cg_limit) && direct_.solve(system, ring_, r_, step_);
+    const bool direct = direct_pays(options.cg_limit) && solve_direct();
     if (!direct) {
       preconditioner_.prepare(system, ring_);
       outcome.cg = conjugate_gradients(options);
@@ -72,7 +73,7 @@ class NewtonStep {
       products_ += outcome.cg;
     }
     line_search(outcome);
-    if (direct) direct_.adapt(outcome.full);
+    if (direct) adapt_damping(outcome.full);
     return outcome;
   }
 
@@ -110,11 +111,10 @@ class NewtonStep {
     }
   }
 
+  GroupCells cells() const { return {penalty_, *groups_, starts_, width_}; }
+
   void tangent() {
-    for (std::size_t k = 0; k < groups_->size(); ++k) {
-      const std::size_t o = at(starts_[k] * width_);
-      penalty_.tangent((*groups_)[k], &w_[o], &g_[o], &mark_[o], &q_[o]);
-    }
+    cells().tangent(w_.data(), g_.data(), mark_.data(), q_.data());
     if (!intercept_) return;
     const int64_t m = size_ - 1;
     for (int k = 0; k < outputs_; ++k) mark_[at(m * width_ + k)] = GroupPenalty::loose;
@@ -162,28 +162,20 @@ class NewtonStep {
     straight_.assign(w_.size(), 0.0);
     if (!penalty_.curved()) return;
     ring_.assign(w_.size(), 0.0);
-    for (std::size_t k = 0; k < groups_->size(); ++k) {
-      const std::size_t o = at(starts_[k] * width_);
-      penalty_.curvature((*groups_)[k], &w_[o], &mark_[o], &straight_[o], &ring_[o]);
-    }
+    cells().curvature(w_.data(), mark_.data(), straight_.data(), ring_.data());
   }
 
   void add_rings(const std::vector<double>& p, std::vector<double>& out) const {
-    for (std::size_t k = 0; k < groups_->size(); ++k) {
-      const std::size_t from = at(starts_[k] * width_);
-      const std::size_t to = from + at(penalty_.size((*groups_)[k]) * width_);
-      if (penalty_.joint()) {
+    const std::size_t width = at(width_);
+    cells().each([&](int64_t u, std::size_t from) {
+      const std::size_t to = from + at(penalty_.size(u)) * width;
+      const std::size_t blocks = penalty_.joint() ? 1 : width;
+      for (std::size_t r = 0; r < blocks; ++r) {
         double along = 0.0;
-        for (std::size_t e = from; e < to; ++e) along += ring_[e] * p[e];
-        for (std::size_t e = from; e < to; ++e) out[e] -= ring_[e] * along;
-        continue;
+        for (std::size_t e = from + r; e < to; e += blocks) along += ring_[e] * p[e];
+        for (std::size_t e = from + r; e < to; e += blocks) out[e] -= ring_[e] * along;
       }
-      for (std::size_t r = 0; r < at(width_); ++r) {
-        double along = 0.0;
-        for (std::size_t e = from + r; e < to; e += at(width_)) along += ring_[e] * p[e];
-        for (std::size_t e = from + r; e < to; e += at(width_)) out[e] -= ring_[e] * along;
-      }
-    }
+    });
   }
 
   // out = (Hessian of the loss + curvature of the penalty) p.
@@ -252,6 +244,58 @@ class NewtonStep {
     }
   }
 
+  // -------------------------------------------------------------- in double precision
+  //
+  // Conjugate gradients on a Hessian in single precision see no directions a million times flatter
+  // than others. Columns with means far above their spread make such directions, and so do samples
+  // that are nearly separated. Where the active coefficients are few, the matrix costs less than the
+  // iterations would.
+  //
+  // Where the penalty has kinks, exact steps go from kink to kink: on raw measurements l1 stalled so at
+  // every alpha. A multiple of the diagonal, which falls as long as whole steps succeed, keeps them
+  // as short as they need to be.
+
+  // Whether the matrix is small and costs less than this many products with the Hessian.
+  bool direct_pays(int products) const {
+    const auto free = static_cast<double>(
+        std::count_if(mark_.begin(), mark_.end(), [](auto m) { return m != GroupPenalty::fixed; }));
+    if (free > Settings::kLargest || free == 0.0) return false;
+    const double product = Settings::kOperations * static_cast<double>(active_.features.size()) *
+                           std::max(rows_.stride, 8);
+    return (static_cast<double>(rows_.active.size()) + free / 3.0) * free * free <=
+           std::max(Settings::kCheapMatrix, products * product);
+  }
+
+  bool solve_direct() {
+    const GroupCells own = cells();
+    all_.resize(w_.size());
+    std::iota(all_.begin(), all_.end(), 0);
+    system_.number(own, all_, w_.data(), mark_.data(), w_.size());
+    weights_.clear();
+    for (const int e : system_.moving()) {
+      const std::size_t f = at(e) / at(width_);
+      weights_.push_back({f < features_.size() ? features_[f] : WeightIndex::kIntercept,
+                          static_cast<int32_t>(at(e) % at(width_))});
+    }
+    hessian_.restart();
+    hessian_.require(weights_, place_);
+    placed_.assign(w_.size(), -1);
+    for (std::size_t a = 0; a < place_.size(); ++a) placed_[at(system_.moving()[a])] = place_[a];
+    const double size = system_.count();
+    monitor_.spend(size * size * size / 3.0);
+    step_.assign(w_.size(), 0.0);
+    return system_.solve(own, system_.moving(), 0, at(system_.count()),
+                         [&](int e) { return hessian_.column(placed_[at(e)]); }, placed_.data(),
+                         straight_.data(), ring_.data(), r_.data(), Settings::kDirectRidge,
+                         penalty_.selects() ? damping_ : 0.0, step_.data());
+  }
+
+  // Steps that met no kink too early may be longer next time.
+  void adapt_damping(bool full) {
+    damping_ = full ? damping_ / Settings::kLonger
+                    : std::clamp(Settings::kShorter * damping_, Settings::kLeastDamping, 1.0);
+  }
+
   int conjugate_gradients(const Options& options) {
     const std::size_t cells = w_.size();
     step_.assign(cells, 0.0);
@@ -288,11 +332,7 @@ class NewtonStep {
   double penalty_at(const std::vector<double>& step, double t) {
     moved_.resize(w_.size());
     for (std::size_t e = 0; e < w_.size(); ++e) moved_[e] = w_[e] + t * step[e];
-    double total = 0.0;
-    for (std::size_t k = 0; k < groups_->size(); ++k) {
-      total += penalty_.value((*groups_)[k], &moved_[at(starts_[k] * width_)]);
-    }
-    return total;
+    return cells().value(moved_.data());
   }
 
   double slope_of(const std::vector<double>& step) const {
@@ -316,7 +356,7 @@ class NewtonStep {
     const double loss = rows_.value(), before = loss + penalty_at(step_, 0.0);
     outcome.before = outcome.after = before;
     cut_ = step_;
-    cut_at_kinks();
+    cells().cut_at_kinks(w_.data(), cut_.data());
     if (try_direction(cut_, before, Settings::kLengths, outcome)) {
       outcome.full = outcome.fraction == 1.0;
       return;
@@ -324,25 +364,14 @@ class NewtonStep {
     // Too many kinks at once: up to some of them, at last to the first.
     for (const double t : stops()) {
       for (std::size_t e = 0; e < cut_.size(); ++e) cut_[e] = t * step_[e];
-      cut_at_kinks();
+      cells().cut_at_kinks(w_.data(), cut_.data());
       if (try_direction(cut_, before, {Settings::kLengths, 1}, outcome)) return;
-    }
-  }
-
-  void cut_at_kinks() {
-    for (std::size_t k = 0; k < groups_->size(); ++k) {
-      const std::size_t o = at(starts_[k] * width_);
-      penalty_.cut_at_kinks((*groups_)[k], &w_[o], &cut_[o]);
     }
   }
 
   // Fractions of the step worth trying, falling.
   std::vector<double> stops() {
-    std::vector<double> times, found;
-    for (std::size_t k = 0; k < groups_->size(); ++k) {
-      const std::size_t o = at(starts_[k] * width_);
-      penalty_.kinks((*groups_)[k], &w_[o], &step_[o], times);
-    }
+    std::vector<double> times = cells().kinks(w_.data(), step_.data()), found;
     std::sort(times.begin(), times.end());
     for (const double share : Settings::kKinkShares) {
       if (times.empty()) break;
@@ -421,7 +450,11 @@ class NewtonStep {
   std::vector<float> from_, to_, u_;
   ColumnPanels panels_;
   NewtonPreconditioner preconditioner_;
-  DirectSystem direct_;
+  LossHessian hessian_;
+  ManifoldSystem system_;
+  std::vector<WeightIndex> weights_;
+  std::vector<int> all_, place_, placed_;
+  double damping_ = Settings::kFirstDamping;
 };
 
 }  // namespace sparsvm

@@ -18,6 +18,7 @@
 #include "linalg/blas.hpp"
 #include "linalg/dense.hpp"
 #include "penalty/group_penalty.hpp"
+#include "solvers/block_newton/manifold.hpp"
 #include "support/monitor.hpp"
 #include "support/simd.hpp"
 
@@ -238,115 +239,58 @@ class PenalisedQuadratic {
     slope_.assign(cells, 0.0);
     for (std::size_t e = 0; e < cells; ++e)
       if (layout_->variable[e] >= 0) slope_[e] = g[at(layout_->variable[e])];
-    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
-      const std::size_t o = at(layout_->starts[k] * width_);
-      const int64_t u = layout_->groups[k];
-      penalty_.tangent(u, &(*w_)[o], &slope_[o], &mark_[o], &pull_[o]);
-      if (penalty_.curved()) penalty_.curvature(u, &(*w_)[o], &mark_[o], &straight_[o], &ring_[o]);
-    }
-    number();
-    if (count_ == 0 || !solve()) return;
+    const GroupCells own = this->cells();
+    own.tangent(w_->data(), slope_.data(), mark_.data(), pull_.data());
+    if (penalty_.curved()) own.curvature(w_->data(), mark_.data(), straight_.data(), ring_.data());
+    system_.number(own, cell_, w_->data(), mark_.data(), cells);
+    if (system_.count() == 0 || !solve()) return;
     cut_ = step_;
-    cut_at_kinks();
+    own.cut_at_kinks(w_->data(), cut_.data());
     if (take(cut_, change)) return;
     double least = 1.0;
-    std::vector<double> times;
-    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
-      const std::size_t o = at(layout_->starts[k] * width_);
-      penalty_.kinks(layout_->groups[k], &(*w_)[o], &step_[o], times);
-    }
-    for (const double t : times) least = std::min(least, t);
+    for (const double t : own.kinks(w_->data(), step_.data())) least = std::min(least, t);
     for (std::size_t e = 0; e < cells; ++e) cut_[e] = least * kBeyond * step_[e];
-    cut_at_kinks();
+    own.cut_at_kinks(w_->data(), cut_.data());
     take(cut_, change);
   }
 
-  void cut_at_kinks() {
-    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
-      const std::size_t o = at(layout_->starts[k] * width_);
-      penalty_.cut_at_kinks(layout_->groups[k], &(*w_)[o], &cut_[o]);
-    }
-  }
+  GroupCells cells() const { return {penalty_, layout_->groups, layout_->starts, width_}; }
 
-  // Number the variables of the manifold: weights that move by themselves, and ties.
-  void number() {
-    number_.assign(w_->size(), -1), factor_.assign(w_->size(), 1.0);
-    count_ = 0;
-    for (const int e : cell_)
-      if (mark_[at(e)] == GroupPenalty::loose) number_[at(e)] = count_++;
-    for (std::size_t k = 0; k < layout_->groups.size() && penalty_.ties(); ++k) {
-      const std::size_t o = at(layout_->starts[k] * width_);
-      count_ = penalty_.number_ties(layout_->groups[k], &(*w_)[o], &mark_[o], count_, &number_[o],
-                                    &factor_[o]);
-    }
-  }
-
+  // Block by block. Ties, of which there are fewer than weights, come with groups, in one block.
   bool solve() {
-    moving_.clear();
-    for (const int e : cell_)
-      if (number_[at(e)] >= 0) moving_.push_back(e);
+    const std::vector<int>& moving = system_.moving();
+    const bool whole = layout_->blocks.size() == 2;
     step_.assign(w_->size(), 0.0);
-    auto from = moving_.begin();
+    for (const int e : moving) slope_[at(e)] = -(slope_[at(e)] + pull_[at(e)]);
+    auto from = moving.begin();
     for (std::size_t b = 0; b + 1 < layout_->blocks.size(); ++b) {
-      const auto to = std::find_if(from, moving_.end(), [&](int e) {
+      const auto to = std::find_if(from, moving.end(), [&](int e) {
         return layout_->variable[at(e)] >= layout_->blocks[b + 1];
       });
-      if (from != to && !solve_block({from, to}, static_cast<int>(from - moving_.begin())))
+      const std::span<const int> block{from, to};
+      const std::size_t size = whole ? at(system_.count()) : block.size();
+      if (from != to &&
+          !system_.solve(cells(), block, static_cast<int>(from - moving.begin()), size,
+                         [&](int e) { return column(layout_->variable[at(e)]); },
+                         layout_->variable.data(), straight_.data(), ring_.data(), slope_.data(),
+                         kRidge, 0.0, step_.data()))
         return false;
       from = to;
     }
     return true;
   }
 
-  // The step of the moving weights of a block, whose numbers begin with `base`.
-  bool solve_block(std::span<const int> moving, int base) {
-    const bool whole = layout_->blocks.size() == 2;  // ties have fewer numbers than weights
-    const std::size_t size = whole ? at(count_) : moving.size();
-    matrix_.assign(size * size, 0.0), right_.assign(size, 0.0);
-    for (const int e : moving) {
-      const double* h = column(layout_->variable[at(e)]);
-      const std::size_t own = at(number_[at(e)] - base);
-      double* to = matrix_.data() + own * size;
-      const double f = factor_[at(e)];
-      right_[own] -= f * (slope_[at(e)] + pull_[at(e)]);
-      for (const int r : moving)
-        to[number_[at(r)] - base] += f * factor_[at(r)] * h[layout_->variable[at(r)]];
-      to[own] += straight_[at(e)];
-    }
-    if (penalty_.bends()) add_rings(size);
-    const auto entry = [&](std::size_t r, std::size_t c) { return matrix_[c * size + r]; };
-    if (!cholesky_.factorise(size, kRidge, 0.0, entry)) return false;
-    cholesky_.solve(right_.data());
-    for (const int e : moving) step_[at(e)] = factor_[at(e)] * right_[at(number_[at(e)] - base)];
-    return true;
-  }
-
-  void add_rings(std::size_t size) {
-    for (std::size_t k = 0; k < layout_->groups.size(); ++k) {
-      const std::size_t from = at(layout_->starts[k] * width_);
-      const std::size_t to = from + at(penalty_.size(layout_->groups[k]) * width_);
-      for (std::size_t e = from; e < to; ++e) {
-        if (number_[e] < 0 || ring_[e] == 0.0) continue;
-        for (std::size_t f = from; f < to; ++f) {
-          const bool together = penalty_.joint() || (e - f) % at(width_) == 0;
-          if (together && number_[f] >= 0)
-            matrix_[at(number_[f]) * size + at(number_[e])] -= ring_[e] * ring_[f];
-        }
-      }
-    }
-  }
-
   // Take the longest of a few parts of the step that lowers the model.
   bool take(const std::vector<double>& step, double& change) {
     along_.assign(at(m_), 0.0);
     double slope = 0.0, bend = 0.0;
-    for (const int e : moving_) {
+    for (const int e : system_.moving()) {
       if (step[at(e)] == 0.0) continue;
       const int c = layout_->variable[at(e)];
       slope += step[at(e)] * g[at(c)];
       add_column(step[at(e)], c, along_);
     }
-    for (const int e : moving_) bend += step[at(e)] * along_[at(layout_->variable[at(e)])];
+    for (const int e : system_.moving()) bend += step[at(e)] * along_[at(layout_->variable[at(e)])];
     const double before = penalty_at(step, 0.0);
     for (const double t : kLengths) {
       const double gained = t * slope + 0.5 * t * t * bend + penalty_at(step, t) - before;
@@ -365,24 +309,20 @@ class PenalisedQuadratic {
   double penalty_at(const std::vector<double>& step, double t) {
     trial_.resize(w_->size());
     for (std::size_t e = 0; e < w_->size(); ++e) trial_[e] = (*w_)[e] + t * step[e];
-    double total = 0.0;
-    for (std::size_t k = 0; k < layout_->groups.size(); ++k)
-      total += penalty_.value(layout_->groups[k], &trial_[at(layout_->starts[k] * width_)]);
-    return total;
+    return cells().value(trial_.data());
   }
 
   GroupPenalty& penalty_;
   Monitor& monitor_;
-  int width_, m_ = 0, count_ = 0;
+  int width_, m_ = 0;
   const Layout* layout_ = nullptr;
   std::vector<double>* w_ = nullptr;
-  std::vector<int> cell_, number_, moving_;
+  std::vector<int> cell_;
   std::vector<std::size_t> block_;  // of each variable
   std::vector<unsigned char> mark_;
   std::vector<double> threshold_, stiffness_, rows_, bound_, target_, moved_, local_, start_;
-  std::vector<double> pull_, straight_, ring_, slope_, step_, cut_, trial_, along_, factor_;
-  ScaledCholesky cholesky_;
-  std::vector<double> matrix_, right_;
+  std::vector<double> pull_, straight_, ring_, slope_, step_, cut_, trial_, along_;
+  ManifoldSystem system_;
 };
 
 }  // namespace sparsvm

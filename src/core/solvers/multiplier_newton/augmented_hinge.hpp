@@ -71,16 +71,6 @@ class AugmentedHinge {
     return total;
   }
 
-  // Σ λ_i max_k u_ik, the hinge itself.
-  double hinge(const double* S) {
-    double total = 0.0;
-    for (int64_t i = 0; i < t_.n(); ++i) {
-      differences(i, S, row_.data(), 1);
-      total += t_.lambda[i] * *std::max_element(row_.begin(), row_.end());
-    }
-    return total;
-  }
-
  private:
   // u_ik, entries `stride` apart.
   void differences(int64_t i, const double* S, double* out, int64_t stride) const {

@@ -202,7 +202,6 @@ void MultiplierNewton::newton(double accuracy, int64_t limit, NewtonReport& repo
   while (report.steps < limit) {
     slope(monitor);
     tied_.find(dual_.data(), gain_);
-    report.tied = tied_.count();
     report.residual = residual();
     if (report.residual <= accuracy) {
       report.solved = true;
@@ -221,8 +220,6 @@ bool MultiplierNewton::newton_step(NewtonReport& report, Monitor& monitor) {
   const bool found =
       system_.solve(point_, Z_.data(), g_.data(), anchor_.data(), set_.features, set_.scale,
                     p_.intercept, damping_, forcing(report.residual), tied_, D_, monitor);
-  report.unknowns = system_.size();
-  report.inner += system_.iterations();
   const double step = found ? search(monitor) : 0.0;
   if (step > Settings::kLong) {
     damping_ = damping_ > least_damping() ? damping_ / Settings::kLessDamping : 0.0;

@@ -42,7 +42,7 @@ class NewtonFeatures {
   // rms: d root mean squares of the columns, the scale of unpenalised ones.
   NewtonFeatures(const HingeProblem& problem, const double* rms)
       : p_(problem), d_(problem.d()), outputs_(problem.outputs()), manifold_(problem.penalty),
-        inverse(size(d_)) {
+        shape_(problem.penalty.shape()), inverse(size(d_)) {
     for (int64_t j = 0; j < d_; ++j) {
       const double size = p_.penalty.omega[j] > 0.0 ? p_.penalty.omega[j] : rms[j];
       inverse[j] = size > 0.0 ? 1.0 / size : 1.0;
@@ -122,33 +122,18 @@ class NewtonFeatures {
   }
 
   // The largest dual norm among the blocks of a group outside the working set, W being zero.
-  double priced(int64_t g, const double* G) {
-    BlockList block;
+  double priced(int64_t g, const double* G) const {
     std::vector<double> slope;
     double price = 0.0;
     const bool joint = manifold_.grouped() && !p_.penalty.per_class;
     for (int64_t o = 0; o < (joint ? 1 : outputs_); ++o) {
-      block.first.assign(1, 0);
-      block.member.clear();
       slope.clear();
       for (int64_t m = group_first_[g]; m < group_first_[g + 1]; ++m) {
         const int64_t j = group_member_[m];
-        for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q) {
-          block.member.push_back(static_cast<int64_t>(slope.size()));
+        for (int64_t q = joint ? 0 : o; q < (joint ? outputs_ : o + 1); ++q)
           slope.push_back((G[j * outputs_ + q] - linear_term(j, q)) * inverse[j]);
-        }
       }
-      block.first.push_back(static_cast<int64_t>(slope.size()));
-      // Bisection between a cheap lower and upper bound: only which exceed matters.
-      if (!manifold_.exceeds(block, 0, slope.data(), std::max(price, Settings::kNearEdge)))
-        continue;
-      double low = std::max(price, Settings::kNearEdge), high = 2.0 * low;
-      while (manifold_.exceeds(block, 0, slope.data(), high)) low = high, high *= 2.0;
-      for (int pass = 0; pass < Settings::kBisections; ++pass) {
-        const double middle = 0.5 * (low + high);
-        (manifold_.exceeds(block, 0, slope.data(), middle) ? low : high) = middle;
-      }
-      price = high;
+      price = std::max(price, shape_.dual_norm(slope.data(), std::ssize(slope)));
     }
     return price;
   }
@@ -186,6 +171,7 @@ class NewtonFeatures {
   HingeProblem p_;
   int64_t d_, outputs_;
   PenaltyManifold manifold_;
+  BlockShape shape_;
   std::vector<int64_t> group_first_;
   std::vector<int32_t> group_member_;
   std::vector<unsigned char> in_set_;
@@ -198,7 +184,7 @@ class NewtonFeatures {
 };
 
 struct NewtonReport {
-  int64_t steps = 0, tied = 0, unknowns = 0, inner = 0;
+  int64_t steps = 0;
   double residual = 0.0;
   bool solved = false;
 };
@@ -216,7 +202,6 @@ class MultiplierNewton {
   void weights(double* out) const;
   const std::vector<double>& intercept() const { return intercept_; }
   const std::vector<double>& dual() const { return dual_; }
-  int64_t working_set() const { return static_cast<int64_t>(set_.features.size()); }
 
   // The mean size of the non-zero penalised coordinates; 0 if there is none.
   double typical_size() const;

@@ -32,9 +32,8 @@ struct MultiplierNewtonSettings {
 
   // Up to so many features all take part: pricing the others would cost no less.
   static constexpr int64_t kFewFeatures = 1024;
-  // Dual norms from here on are told apart; smaller ones are all alike. Bisections tell them.
+  // Dual norms from which on a group joins a working set that is made afresh.
   static constexpr double kNearEdge = 0.8;
-  static constexpr int kBisections = 40;
 
   // Doubles gathered at a time of dense samples (32 MB), doubles that the factors of all outputs may
   // take (128 MB), and rays that are factored.

@@ -29,11 +29,6 @@ class MultiplierNewtonSystem {
 
   explicit MultiplierNewtonSystem(int64_t outputs) : outputs_(outputs) {}
 
-  // Unknowns of the last solve.
-  int64_t size() const { return unknowns_; }
-  // Iterations of conjugate gradients in the last solve; 0 if it was direct.
-  int64_t iterations() const { return iterations_; }
-
   // D (off included) for the manifold point and the slope g; `anchor` holds 1/σ per coordinate.
   // features and scale are of the working set. False if no factorisation succeeded.
   bool solve(const ManifoldPoint& point, const double* Z, const double* g, const double* anchor,
@@ -46,9 +41,7 @@ class MultiplierNewtonSystem {
     right_side(point, Z, g, anchor, tied, right.data(), monitor);
     reduce(point);
     std::vector<double> small = down(right);
-    unknowns_ = static_cast<int64_t>(small.size());
-    iterations_ = 0;
-    const bool done = unknowns_ <= direct
+    const bool done = reduced_ <= direct
                           ? factor_and_solve(point, anchor, tied, small, monitor)
                           : conjugate_gradients(point, anchor, tied, small, accuracy, monitor);
     if (!done) return false;
@@ -299,7 +292,7 @@ class MultiplierNewtonSystem {
     Vector z = preconditioned(residual), direction = z;
     double rho = dot(reduced_, residual.data(), z.data());
     const double stop = accuracy * accuracy * rho;
-    for (; iterations_ < Settings::kMostIterations && rho > stop; ++iterations_) {
+    for (int64_t turn = 0; turn < Settings::kMostIterations && rho > stop; ++turn) {
       const Vector image = apply(point, anchor, tied, direction, monitor);
       const double curvature = dot(reduced_, direction.data(), image.data());
       if (!(curvature > 0.0)) break;
@@ -316,7 +309,7 @@ class MultiplierNewtonSystem {
     return std::isfinite(nrm2(reduced_, x.data()));
   }
 
-  int64_t outputs_, unknowns_ = 0, iterations_ = 0, reduced_ = 0;
+  int64_t outputs_, reduced_ = 0;
   std::vector<int32_t> column_of_;            // of each feature of the working set, or -1
   std::vector<int64_t> coordinate_, raw_of_;  // active coordinates by output, and back
   std::vector<std::vector<int32_t>> lists_;   // columns of the active coordinates by output
