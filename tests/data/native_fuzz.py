@@ -392,7 +392,6 @@ class Round:
                 start = [None] * 3
             return _core.interior_point(
                 self.hinge(),
-                column_norms=self.vector(self.d),
                 **dict(zip(("dual", "weights", "intercept"), start, strict=True)),
                 tol=h.number(1e-4),
                 max_iter=h.count(30) % 2**31,

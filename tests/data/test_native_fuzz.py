@@ -214,7 +214,6 @@ def test_the_interior_point_takes_a_linear_term_without_features():
     problem = hinge_problem(d=0, kind="l2", linear_term=np.zeros((0, 3)))
     found = _core.interior_point(
         problem,
-        column_norms=np.zeros(0),
         dual=None,
         weights=None,
         intercept=None,

@@ -50,7 +50,7 @@ def fields():
 def solve(problem=None, **options):
     """Solve a problem with these of its fields changed, and with these options."""
     native = _core.HingeProblem(**{**fields(), **(problem or {})})
-    return _core.interior_point(native, **{"column_norms": np.ones(D), **OPTIONS, **options})
+    return _core.interior_point(native, **{**OPTIONS, **options})
 
 
 def with_entry(name, value, at=0):
@@ -107,7 +107,6 @@ def test_wrong_sizes_are_named(changes, sentence):
 
 
 WRONG_ARRAYS = {
-    "column_norms": ({"column_norms": np.ones(D + 1)}, r"column_norms has length 8.*is 7"),
     "dual": (start(dual=np.zeros((N, K + 1))), r"dual has shape \(20, 5\) but must .*\(20, 4\)"),
     "weights": (start(weights=np.zeros((K, D))), r"weights has shape \(4, 7\) but .*\(7, 4\)"),
     "intercept": (start(intercept=np.zeros(K - 1)), r"intercept has length 3.*outputs is 4"),
@@ -177,7 +176,7 @@ def test_what_is_no_design_is_refused(design):
 @pytest.mark.parametrize("problem", [None, "problem"], ids=["none", "text"])
 def test_what_is_no_problem_is_refused(problem):
     with pytest.raises(TypeError):
-        _core.interior_point(problem, column_norms=np.ones(D), **OPTIONS)
+        _core.interior_point(problem, **OPTIONS)
 
 
 def test_an_error_in_the_callback_comes_out():
@@ -194,7 +193,7 @@ def test_all_paths_of_the_core_run(kind):
     for seed, options in enumerate(cases.GRID[:: len(cases.GRID) // 8 + 1]):
         problem = cases.grid_problem(seed, kind, options)
         native = hinge_problem(problem)
-        known = {**OPTIONS, "column_norms": problem.column_norms}
+        known = {**OPTIONS}
         cold = _core.interior_point(native, **known)
         known |= {
             "dual": cold["dual"],

@@ -53,12 +53,10 @@ InteriorPointStart checked_start(const BoundHingeProblem& problem,
   return {dual->data(), weights->data(), intercept->data()};
 }
 
-nb::dict interior_point(const BoundHingeProblem& problem, Vector column_norms,
-                        std::optional<Matrix> dual, std::optional<Matrix> weights,
-                        std::optional<Vector> intercept, double tol, int max_iter,
-                        bool across_features, bool inside, double residual, nb::object callback) {
-  check_size("column_norms has", length(column_norms), "the design's number of features is",
-             problem.d());
+nb::dict interior_point(const BoundHingeProblem& problem, std::optional<Matrix> dual,
+                        std::optional<Matrix> weights, std::optional<Vector> intercept, double tol,
+                        int max_iter, bool across_features, bool inside, double residual,
+                        nb::object callback) {
   const InteriorPointStart start = checked_start(problem, dual, weights, intercept);
   check_value("tol", tol, kPositive);
   check_value("residual", residual, kNotNegative);
@@ -69,7 +67,7 @@ nb::dict interior_point(const BoundHingeProblem& problem, Vector column_norms,
   InteriorPointResult result;
   {
     nb::gil_scoped_release released;
-    InteriorPoint solver(problem.problem(), column_norms.data(), start, options, {[&monitor] {
+    InteriorPoint solver(problem.problem(), start, options, {[&monitor] {
       monitor.poll();
     }, [&monitor](int iteration, double objective, double gap, int64_t nonzeros) {
       monitor.record(iteration, objective, gap, nonzeros);
@@ -335,10 +333,10 @@ class SdcaRun {
 
 void bind_hinge(nb::module_& m) {
   m.def(
-      "interior_point", &interior_point, nb::arg("problem"), nb::kw_only(), nb::arg("column_norms"),
-      nb::arg("dual").none(), nb::arg("weights").none(), nb::arg("intercept").none(),
-      nb::arg("tol"), nb::arg("max_iter"), nb::arg("across_features"), nb::arg("inside"),
-      nb::arg("residual"), nb::arg("callback").none(),
+      "interior_point", &interior_point, nb::arg("problem"), nb::kw_only(), nb::arg("dual").none(),
+      nb::arg("weights").none(), nb::arg("intercept").none(), nb::arg("tol"), nb::arg("max_iter"),
+      nb::arg("across_features"), nb::arg("inside"), nb::arg("residual"),
+      nb::arg("callback").none(),
       "Solve the multiclass hinge with a convex penalty. A start is a dual point divided by alpha, "
       "weights and intercept, all three or none; see solvers/interior_point/interior_point.hpp "
       "for the options.");

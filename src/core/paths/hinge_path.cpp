@@ -279,11 +279,11 @@ bool HingePath::solve_exactly(const HingeProblem& problem, const HingePart& part
   InteriorPointOptions options{.tol = kSharp * tol,
                                .max_iter = std::min(kWarmSteps, options_.max_iter)};
   const InteriorPointStart warm{point.dual.data(), weights.data(), point.intercept.data()};
-  InteriorPointResult found = InteriorPoint(problem, part.norms(), warm, options, watching).solve();
+  InteriorPointResult found = InteriorPoint(problem, warm, options, watching).solve();
   int64_t iterations = point.iterations + found.iterations;
   if (!found.converged && !Monitor::stopping()) {
     options.max_iter = options_.max_iter;
-    found = InteriorPoint(problem, part.norms(), {}, options, watching).solve();
+    found = InteriorPoint(problem, {}, options, watching).solve();
     iterations += found.iterations;
   }
   point = {std::move(found.used), std::move(found.weights), std::move(found.intercept),

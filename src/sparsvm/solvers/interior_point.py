@@ -181,7 +181,6 @@ class InteriorPoint(Solver):
         limit = self._limit(control)
         raw: dict[str, Any] = _core.interior_point(
             hinge_problem(problem),
-            column_norms=problem.column_norms,
             **_start_arguments(problem, trial.start),
             tol=trial.sharpness * control.tol,
             max_iter=int(min(limit, trial.most_steps)),

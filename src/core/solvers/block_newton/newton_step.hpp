@@ -262,7 +262,13 @@ class NewtonStep {
     if (free > Settings::kLargest || free == 0.0) return false;
     const double product = Settings::kOperations * static_cast<double>(active_.features.size()) *
                            std::max(rows_.stride, 8);
-    return (static_cast<double>(rows_.active.size()) + free / 3.0) * free * free <=
+    // Of LossHessian, in multiplications of a symmetric product with all variables: one for each output, one
+    // for the probabilities, two that are not symmetric for differences.
+    const double outputs = outputs_;
+    const double share = !hessian_.coupled()                  ? 1.0 / outputs
+                         : rows_.loss() == LossKind::logistic ? 1.0 + 1.0 / outputs
+                                                              : 4.0;
+    return (share * static_cast<double>(rows_.active.size()) + free / 3.0) * free * free <=
            std::max(Settings::kCheapMatrix, products * product);
   }
 

@@ -371,7 +371,7 @@ class Face {
     std::sort(list.begin(), list.end());
     outside_.clear();
     const int joined = static_cast<int>(list.size());
-    set_.add_between_steps(list, iterate_.Y, iterate_.mu);
+    set_.add(list, iterate_.Y, iterate_.mu);
     set_scales();
     prices();
     choose_blocks();

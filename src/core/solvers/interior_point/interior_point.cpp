@@ -12,11 +12,10 @@ namespace sparsvm {
 
 using namespace interior_point_settings;
 
-InteriorPoint::InteriorPoint(const HingeProblem& problem, const double* column_norms,
-                             const InteriorPointStart& start, const InteriorPointOptions& options,
-                             InteriorPointMonitor monitor)
+InteriorPoint::InteriorPoint(const HingeProblem& problem, const InteriorPointStart& start,
+                             const InteriorPointOptions& options, InteriorPointMonitor monitor)
     : options_(options), start_(start), monitor_(std::move(monitor)), p_(problem, monitor_.poll),
-      set_(p_, column_norms), system_(p_.free, p_.quadratic_part) {
+      set_(p_), system_(p_.free, p_.quadratic_part) {
   system_.poll = monitor_.poll;
 }
 
@@ -154,16 +153,12 @@ void InteriorPoint::evaluate() {
     consider(sparse, w, x_.b, trial_scores_, exact);
     return;
   }
-  consider_sparse(1.0);
-  if (!converged() && gap_below(dense, options_.tol)) consider_sparse(kFewerZeros);
+  consider_sparse();
 }
 
-// Tries the iterate with exact zeros where the effect of a weight is below this share of its dual slack.
-void InteriorPoint::consider_sparse(double share) {
-  trial_scale_.resize(set_.column_scale.size());
-  std::transform(set_.column_scale.begin(), set_.column_scale.end(), trial_scale_.begin(),
-                 [share](double scale) { return scale / share; });
-  set_.blocks.sparse_weights(trial_scale_.data(), trial_);
+// Tries the iterate with exact zeros where the effect of a weight is below its dual slack.
+void InteriorPoint::consider_sparse() {
+  set_.blocks.sparse_weights(set_.column_scale.data(), trial_);
   set_.scores(trial_, x_.b, x_.Y, trial_scores_);
   consider(incumbent_.sparse, trial_, x_.b, trial_scores_, 0.0);
   if (factored_ && !converged() && gap_below(incumbent_.dense, options_.tol)) refit();

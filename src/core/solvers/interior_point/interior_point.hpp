@@ -139,10 +139,9 @@ struct InteriorPointResult {
 
 class InteriorPoint {
  public:
-  // The problem, the start and column_norms (d, |x_j|) are kept by the caller.
-  InteriorPoint(const HingeProblem& problem, const double* column_norms,
-                const InteriorPointStart& start, const InteriorPointOptions& options,
-                InteriorPointMonitor monitor);
+  // The problem and the start are kept by the caller.
+  InteriorPoint(const HingeProblem& problem, const InteriorPointStart& start,
+                const InteriorPointOptions& options, InteriorPointMonitor monitor);
 
   InteriorPointResult solve();
 
@@ -187,7 +186,7 @@ class InteriorPoint {
   std::vector<double> rho_;  // residual of the primal
   // Per pair: target of complementarity, terms of the right-hand side besides it.
   std::vector<double> target_, terms_;
-  std::vector<double> response_, trial_, trial_scale_, trial_scores_;
+  std::vector<double> response_, trial_, trial_scores_;
 
   bool prices_change() const { return !p_.quadratic && !polishing_; }
   double relative_gap(const Candidate& point) const {
@@ -211,7 +210,7 @@ class InteriorPoint {
   double infeasibility();
   double conjugate();
   void evaluate();
-  void consider_sparse(double share);
+  void consider_sparse();
   void refit();
   double explicit_drift();
   void consider(Candidate& best, const std::vector<double>& values, const std::vector<double>& b,

@@ -87,7 +87,7 @@ inline constexpr int64_t kLeastOpening = 10;
 // A warm start knows better: so many blocks besides each that it uses.
 inline constexpr int64_t kOpeningPerUsed = 1;
 // Dual norms: at the first, blocks are in the first working set; at the second they enter in later
-// iterations. In early ones, and while blocks outside shorten the steps, PartialPricing's kNear.
+// iterations. In early ones, and while blocks outside shorten the steps, kNear.
 inline constexpr double kOpeningNorm = 0.95, kEnteringNorm = 0.98;
 inline constexpr int kEarlyIterations = 4;
 // A block whose dual norm is beyond the first enters with its dual vector scaled to the second.
@@ -106,22 +106,8 @@ inline constexpr int kEnteringPerSample = 4, kEnteringMore = 50;
 inline constexpr double kSettlingGap = 0.3, kIdleNorm = 0.95, kIdleSteps = 2.0;
 inline constexpr std::size_t kFewIdle = 16;
 
-// ---- partial pricing ----
-
 // Blocks are near the boundary of their dual ball from this dual norm on.
 inline constexpr double kNear = 0.9;
-// At most one in so many features is a candidate: of data beyond the caches (so many entries) fewer,
-// as columns gathered from all over them take several times as long as the same entries in a row.
-inline constexpr int64_t kCachedShare = 8, kUncachedShare = 16, kCachedEntries = int64_t{1} << 20;
-// Features that tell, about, whether candidates are few enough.
-inline constexpr int64_t kSampledFeatures = 512;
-// Features priced at a time.
-inline constexpr int64_t kPricedAtOnce = 2048;
-// Lengths of a step for which the candidates must do to begin with, and how much farther than the
-// way of a step they are looked for.
-inline constexpr double kFirstReach = 2.0, kReach = 1.25;
-// Norms and prices are rounded.
-inline constexpr double kReachRounding = 1e-6;
 
 // ---- Newton system ----
 
@@ -180,9 +166,6 @@ inline constexpr double kFaceRounding = 1e-9;
 inline constexpr double kRounding = 2e-15, kFreeRounding = 1e-8;
 // Gap below which points with exact zeros are tried.
 inline constexpr double kSparseGap = 0.1;
-// Where the iterate meets the tolerance and its zeros do not, these are taken below so small a share of
-// the dual slack. (Down to 0.03 more features were used, and steps were no fewer.)
-inline constexpr double kFewerZeros = 0.3;
 // Relative residual of the solve by which weights take back what zeros did to the scores.
 inline constexpr double kRefitAccuracy = 1e-3;
 // Iterations without a sparse point before polishing; the gap in tolerances that counts, while there

@@ -50,7 +50,7 @@ bool InteriorPoint::iterate(int it) {
   std::vector<int64_t> entering;
   // While blocks outside shorten the steps, the next ones to do so are let in early.
   const double near = it < kEarlyIterations || blocked_ ? kNear : kEnteringNorm, full = ad;
-  if (prices_change()) ad = set_.limit_step(Y, dY, full, entering);
+  if (prices_change()) ad = set_.limit_step(dY, full, entering);
   blocked_ = ad < full;
   double size = ap + ad;
   for (std::size_t a = 0; a < Y.size(); ++a) size += std::abs(dY[a]) + std::abs(dU[a]);

@@ -13,9 +13,8 @@ namespace sparsvm {
 
 using namespace interior_point_settings;
 
-WorkingSet::WorkingSet(ScaledProblem& problem, const double* column_norms)
+WorkingSet::WorkingSet(ScaledProblem& problem)
     : p_(problem), layout_(problem.layout),
-      pricing_(problem.design, problem.layout, problem.outputs, column_norms),
       status_(static_cast<std::size_t>(problem.layout.n_blocks()), 0),
       column_of_(static_cast<std::size_t>(problem.d), -1) {}
 
@@ -130,22 +129,6 @@ void WorkingSet::add(const std::vector<int64_t>& list, const std::vector<double>
   }
 }
 
-void WorkingSet::add_between_steps(const std::vector<int64_t>& list, const std::vector<double>& Y,
-                                   double mu) {
-  std::vector<std::pair<std::size_t, double>> kept;
-  std::vector<double> x(p_.n);
-  for (const int64_t b : list)
-    layout_.coordinates(b, [&](int32_t j, int32_t o) {
-      p_.design.gather_columns(&j, 1, x.data());
-      p_.signed_column(Y, o + p_.first_class, column_);
-      const std::size_t a = static_cast<std::size_t>(j) * p_.outputs + o;
-      kept.emplace_back(a, G[a]);
-      G[a] = dot(p_.n, x.data(), column_.data()) - (p_.linear_term ? p_.linear_term[a] : 0.0);
-    });
-  add(list, Y, mu);
-  for (const auto& [a, g] : kept) G[a] = g;
-}
-
 // Sums of Y~ over the samples, per output. They are zero at the end but not where a warm start
 // begins, and there X'Y~ of centred columns differs from that of the columns as they are: the
 // blocks follow the one, pricing the other. The intercept of a class without samples has no finite
@@ -163,10 +146,14 @@ std::vector<double> WorkingSet::imbalances(const std::vector<double>& Y) {
 
 // A long step may leave the ball of a hundred blocks, most of which never come near it again once the
 // first ones are in the set: only those enter that limit this step or the next.
-double WorkingSet::limit_step(const std::vector<double>& Y, const std::vector<double>& dY,
-                              double most, std::vector<int64_t>& entering) {
-  const std::size_t first = p_.at(p_.first_class);
-  pricing_.price(Y.data() + first, dY.data() + first, most, G.data(), dG.data());
+double WorkingSet::limit_step(const std::vector<double>& dY, double most,
+                              std::vector<int64_t>& entering) {
+  const double* direction = dY.data() + p_.at(p_.first_class);
+  sample_major_.resize(static_cast<std::size_t>(p_.n) * p_.outputs);
+  for (int o = 0; o < p_.outputs; ++o)
+    for (int i = 0; i < p_.n; ++i)
+      sample_major_[static_cast<std::size_t>(i) * p_.outputs + o] = *direction++;
+  p_.design.transposed(sample_major_.data(), p_.outputs, dG.data());
   std::vector<double> g(layout_.largest_block());
   const auto outside = [&](int64_t b, double step) {
     const int64_t size = layout_.values(b, G.data(), dG.data(), step, g.data());
@@ -174,7 +161,7 @@ double WorkingSet::limit_step(const std::vector<double>& Y, const std::vector<do
   };
   double limit = most;
   near_.clear();
-  pricing_.scan(G.data(), dG.data(), most, kNear, [&](int64_t b) {
+  layout_.scan(G.data(), dG.data(), most, kNear, [&](int64_t b) {
     if (holds(b)) return;
     near_.push_back(b);
     if (!outside(b, most)) return;
