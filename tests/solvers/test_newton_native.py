@@ -81,7 +81,9 @@ def subproblem(X, problem, point, limit=200, direct=3000, accuracy=1e-9, **terms
     method = _method(problem)
     W, b, Y = point
     method.start(np.ascontiguousarray(W.T), b, Y)
-    steps, solved = method.solve(**terms, accuracy=accuracy, limit=limit, typical=0.1, direct=direct)
+    steps, solved = method.solve(
+        **terms, accuracy=accuracy, limit=limit, typical=0.1, direct=direct
+    )
     found, intercept, dual = method.point()
     return steps, solved, found.T, intercept, dual
 
