@@ -195,7 +195,8 @@ def tell(rows):
     parts = [
         f"{splits} stratified splits, two thirds for training; genes standardised by the "
         f"training samples; every strength chosen by the same {FOLDS} folds; classes of fewer than "
-        "six samples left out. *Stability* is that of Nogueira, Sechidis and Brown (1 if every "
+        "six samples left out. These five are the sets that could be had; studies of this kind use "
+        "eleven. *Stability* is that of Nogueira, Sechidis and Brown (1 if every "
         "split selects the same genes, 0 for chance). Seconds are of the processor, for the whole "
         f"cross-validation ({N_ALPHAS} strengths for glmnet and ours, 10 for LinearSVC, 20 for "
         "shrunken centroids).",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 
-from harness import Experiment, distinct, markdown_table, pick, subplots
+from harness import Experiment, distinct, markdown_table, pick, subplots, verdict
 
 # isort: split
 
@@ -16,14 +16,21 @@ from sparsvm import ConstrainedSparseSVC, SparseSVC
 from sparsvm.budget import FBPDEpigraph
 from sparsvm.penalties import L2, GroupLinf
 from sparsvm.plots.style import COLOURS, DASHES
-from sparsvm.solvers import FBPD, CuttingPlane
+from sparsvm.solvers import FBPD, CuttingPlane, Observed
 
 STOP = 1e-3
 SIZES = (3, 5, 10, 50, 100, 500)
 ALPHAS = (0.1, 1.0)
 DRAWS = 1
 ALGORITHMS = ("Algorithm 1", "Algorithm 2", "SVM-struct", "our default")
+# Runs to the same accuracy, a relative gap, at one alpha: what the rules leave is not the same.
+EQUAL, EQUAL_GAP, EQUAL_ALPHA, EQUAL_SIZES = "{}, gap 1e-2", 1e-2, 1.0, (3, 10, 50, 500)
+EQUAL_SECONDS = 100.0
+# tau / sigma of Algorithm 1, which the paper does not give: of 100 to 60000 at 3 per class it came
+# nearest to the optimum at both alphas. Algorithm 2 did so with its default.
+RATIO_PER_SAMPLE = 100.0
 THRESHOLD = 1e-5
+TOL = 1e-2  # of the fits whose weights are counted
 PAPER = {"l2": 158214, "l1/linf": 42795}
 
 
@@ -38,16 +45,28 @@ def model(algorithm, alpha, n):
         solver = FBPDEpigraph(stopping="change")
         return ConstrainedSparseSVC(penalty=L2(), eta=min(alpha, 0.9), solver=solver, tol=STOP)
     solver = {
-        "Algorithm 1": FBPD(stopping="change"),
+        "Algorithm 1": FBPD(stopping="change", ratio=RATIO_PER_SAMPLE * n),
         "SVM-struct": CuttingPlane(stopping="violation"),
         "our default": "auto",
     }[algorithm]
     return SparseSVC(penalty=L2(), alpha=2.0 * alpha / n, solver=solver, tol=STOP)
 
 
+def to_equal_gap(algorithm, alpha, n):
+    """The same classifier, stopped by its gap or after some time."""
+    solver = {
+        EQUAL.format("Algorithm 1"): FBPD(ratio=RATIO_PER_SAMPLE * n, max_iter=1_000_000),
+        EQUAL.format("SVM-struct"): CuttingPlane(max_iter=1_000_000),
+    }[algorithm]
+    began = time.process_time()
+    observed = Observed(solver, lambda _: time.process_time() - began > EQUAL_SECONDS)
+    return SparseSVC(penalty=L2(), alpha=2.0 * alpha / n, solver=observed, tol=EQUAL_GAP)
+
+
 def measure_times(cell, quick):
     X, y = scattered_draw(cell["per_class"], cell["draw"])
-    fitted = model(cell["algorithm"], cell["alpha"], len(y))
+    make = model if cell["algorithm"] in ALGORITHMS else to_equal_gap
+    fitted = make(cell["algorithm"], cell["alpha"], len(y))
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -62,7 +81,12 @@ def measure_times(cell, quick):
 
 
 def cells_times(quick):
-    return [
+    equal = [
+        {"per_class": size, "draw": 0, "alpha": EQUAL_ALPHA, "algorithm": EQUAL.format(name)}
+        for size in EQUAL_SIZES
+        for name in ("Algorithm 1", "SVM-struct")
+    ]
+    return (equal[:0] if quick else equal) + [
         {"per_class": size, "draw": draw, "alpha": alpha, "algorithm": algorithm}
         for size in (SIZES[:1] if quick else SIZES)
         for draw in range(DRAWS)
@@ -80,7 +104,7 @@ def tell_times(rows):
     table = []
     for size in distinct(rows, "per_class"):
         for alpha in distinct(rows, "alpha"):
-            for algorithm in ALGORITHMS:
+            for algorithm in (*ALGORITHMS, *map(EQUAL.format, ("Algorithm 1", "SVM-struct"))):
                 seconds = _mean(rows, size, alpha, algorithm)
                 if seconds is None:
                     continue
@@ -92,15 +116,17 @@ def tell_times(rows):
         "MNIST with scattering features and the squared l2 norm. Every method stops at 1e-3 by "
         "its own rule: the relative change of two iterates for Algorithms 1 and 2, the violation "
         "for SVM-struct, the relative duality gap for our default. These are not the same "
-        "accuracy: the last column has the relative gap each one reached, of its own problem. "
+        "accuracy: the last column has the relative gap each one reached, of its own problem. Runs "
+        f"to the same gap, of {EQUAL_GAP:g}, are therefore given too; they end after "
+        f"{EQUAL_SECONDS:g} s. The ratio of Algorithm 1's steps, which the paper does not give, is "
+        "the best one at 3 images per class. "
         "Processor seconds of one draw where the paper has the mean of 10. At 500 images per class "
         "only what the table lists was run; the features alone take 635 MB.\n\n"
         + markdown_table(header, table)
         + "\n\nA small relative change stops Algorithms 1 and 2 far from the optimum where steps "
         "are short, so that the gaps they leave grow with the number of images; SVM-struct's rule "
-        "is a bound on the objective, and keeps its meaning. At 500 per class Algorithm 1 meets "
-        "its rule a little sooner than SVM-struct its own, with a gap sixty times as large: the "
-        "paper's order there is not one of seconds to such rules, but of accuracy."
+        "is a bound on the objective, and keeps its meaning. The paper's order is therefore judged "
+        "by the runs to the same gap."
     )
 
 
@@ -125,62 +151,86 @@ def draw_times(rows):
     return figure
 
 
-def _ratios(rows, largest):
-    """Seconds of the faster of Algorithms 1 and 2, as far as they were run, and of SVM-struct."""
-    sizes = distinct(rows, "per_class")
-    size = max(sizes) if largest else min(sizes)
-    told, first, struct = [], [], []
-    for alpha in distinct(rows, "alpha"):
-        found = {name: _mean(rows, size, alpha, name) for name in ALGORITHMS[:3]}
-        own = {n: s for n, s in found.items() if n != "SVM-struct" and s is not None}
-        if not own or found["SVM-struct"] is None:
-            continue
-        name = min(own, key=own.get)
-        first.append(own[name])
-        struct.append(found["SVM-struct"])
-        gaps = [_mean(rows, size, alpha, each, "gap") for each in (name, "SVM-struct")]
-        told.append(
-            f"alpha {alpha:g}: {own[name]:.2f} s ({name}, gap {gaps[0]:.2g}) and "
-            f"{struct[-1]:.2f} s (gap {gaps[1]:.2g})"
-        )
-    return size, first, struct, "; ".join(told)
+def _equal(rows, sizes):
+    """Seconds of Algorithm 1 and of SVM-struct to the same gap, and in words."""
+    found, told = [], []
+    for size in sizes:
+        pair = []
+        for name in ("Algorithm 1", "SVM-struct"):
+            for row in pick(rows, per_class=size, algorithm=EQUAL.format(name)):
+                reached = row["gap"] <= EQUAL_GAP
+                pair.append((row["seconds"] if reached else np.inf, row))
+        if len(pair) == 2:
+            found.append([seconds for seconds, _ in pair])
+            shown = [
+                f"{row['seconds']:.2f} s" if np.isfinite(seconds) else f"only {row['gap']:.2g}"
+                for seconds, row in pair
+            ]
+            told.append(f"{size} per class: {' and '.join(shown)}")
+    return found, f"Algorithm 1 and SVM-struct to a gap of {EQUAL_GAP:g}: " + "; ".join(told)
 
 
 def _few(rows):
-    size, first, struct, told = _ratios(rows, False)
-    if not first:
-        return "not testable here", "needs all three"
-    true = all(a <= 2.0 * b for a, b in zip(first, struct, strict=True))
-    return ("confirmed" if true else "refuted"), f"{size} per class: proposed and SVM-struct {told}"
+    found, told = _equal(rows, EQUAL_SIZES[:2])
+    if not found:
+        return "not testable here", "needs both"
+    return verdict([a <= 2.0 * b for a, b in found]), f"{told} ('competitive': a factor of 2)"
 
 
 def _many(rows):
-    size, first, struct, told = _ratios(rows, True)
-    if size < 500 or not first:
-        return "not testable here", f"needs 500 per class; at {size}: {told}"
-    true = all(a > b for a, b in zip(first, struct, strict=True))
-    return ("confirmed" if true else "refuted"), f"{size} per class: proposed and SVM-struct {told}"
+    found, told = _equal(rows, EQUAL_SIZES[-1:])
+    if not found:
+        return "not testable here", "needs 500 per class"
+    return verdict([None if a == b else a > b for a, b in found]), told
 
 
 def measure_features(cell, quick):
     X, y = scattered_draw(cell["per_class"], 0)
-    sparse = cell["penalty"] == "l1/linf"
-    penalty = GroupLinf(groups=81, per_class=True) if sparse else L2()
-    alpha = cell["alpha"] / len(y) * (1.0 if sparse else 2.0)
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # "auto" begins with sweeps, which take several times as long on many images.
-        solver = "interior_point" if sparse and cell["per_class"] >= 100 else "auto"
-        fitted = SparseSVC(penalty=penalty, alpha=alpha, solver=solver, tol=1e-2).fit(X, y)
+        if cell["penalty"] == "l1/linf":
+            coef, gap = _fitted_on_few(X, y, cell["alpha"])
+        else:
+            fitted = SparseSVC(penalty=L2(), alpha=2.0 * cell["alpha"] / len(y), tol=TOL).fit(X, y)
+            coef, gap = fitted.coef_, fitted.dual_gap_
     return [
         {
-            "significant": int(np.count_nonzero(np.abs(fitted.coef_) > THRESHOLD)),
-            "all": int(fitted.coef_.size),
-            "gap": float(fitted.dual_gap_),
+            "significant": int(np.count_nonzero(np.abs(coef) > THRESHOLD)),
+            "all": int(coef.size),
+            "gap": float(gap),
             "seconds": time.process_time() - began,
         }
     ]
+
+
+def _fitted_on_few(X, y, alpha):
+    """Return the weights with l1/linf of all samples and their relative gap.
+
+    Most samples are beyond the margin in the end, and have no part in the solution. So the problem
+    is solved on some, the paper's sum of losses over them, and those that it leaves within the
+    margin join. Their losses are what the gap of the part lacks: the dual variables of the part
+    are feasible for all, with zeros for the others.
+    """
+    penalty = GroupLinf(groups=81, per_class=True)
+    own = np.arange(len(y)), np.searchsorted(np.unique(y), y)
+    inside = np.concatenate([np.flatnonzero(y == k)[:20] for k in np.unique(y)])
+    while True:
+        inside = np.sort(inside)
+        model = SparseSVC(
+            penalty=penalty, alpha=alpha / len(inside), solver="interior_point", tol=TOL / 2
+        ).fit(X[inside], y[inside])
+        scores = model.decision_function(X)
+        margins = 1.0 + scores - scores[own][:, None]
+        margins[own] = 0.0
+        losses = margins.max(axis=1)
+        losses[inside] = 0.0
+        part = model.objective_ * len(inside)
+        gap = (model.dual_gap_ * part + losses.sum()) / (part + losses.sum())
+        joining = np.argsort(-losses)[: min(np.count_nonzero(losses), len(inside))]
+        if gap <= TOL or joining.size == 0:
+            return model.coef_, gap
+        inside = np.append(inside, joining)
 
 
 def cells_features(quick):
@@ -203,25 +253,15 @@ def tell_features(rows):
     header = ("per class", "penalty", "weights above 1e-5", "of", "relative gap", "seconds")
     return (
         "Weights above 1e-5 of the hinge with l2 and with l1/linf in blocks of 81, alpha = 1 in "
-        "the paper's scale, which does not give its own.\n\n"
+        "the paper's scale, which does not give its own; fitted to a relative duality gap of 1e-2 "
+        "on all samples. Most samples end beyond the margin, so with l1/linf the interior point "
+        "gets those only that are not, in rounds.\n\n"
         + markdown_table(header, table)
         + "\n\nl2 has all but some hundreds of the weights, as in the paper. With l1/linf their "
-        "number grows with that of the images; a line through ours on logarithmic axes "
-        f"{_extended(rows)} Five hundred images per class were not run with it: the interior "
-        "point takes four times as long with 100 images per class as with 50, and would take an "
-        "hour or more with 500."
+        "number grows with that of the images, and stays below the paper's at 500 per class, whose "
+        "alpha is not known. Iterates of a first-order method that has not come to its end may "
+        "also have more weights above 1e-5 than the solution has."
     )
-
-
-def _extended(rows):
-    """The line through the two largest sizes of l1/linf, at the paper's size."""
-    found = sorted(pick(rows, penalty="l1/linf"), key=lambda row: row["per_class"])[-2:]
-    if len(found) < 2:
-        return "needs two sizes."
-    (a, b), (p, q) = ([row[key] for row in found] for key in ("per_class", "significant"))
-    slope = np.log(q / p) / np.log(b / a)
-    reached = q * (500 / b) ** slope
-    return f"reaches about {round(reached, -3):.0f} at 500 per class, where the paper has 42795."
 
 
 def draw_features(rows):
