@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -34,7 +32,7 @@ from sparsvm.estimators.cv_folds import (
 from sparsvm.estimators.cv_progress import Report, reporting
 from sparsvm.estimators.cv_proof import Proof, fit_as
 from sparsvm.estimators.cv_relaxed import relaxed
-from sparsvm.estimators.cv_results import one_error_rule, stacked, table, warn_of_last
+from sparsvm.estimators.cv_results import Searched, warn_of_last
 from sparsvm.estimators.cv_splits import checked_splits, default_folds
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.estimators.row_dual import RowDual
@@ -52,7 +50,7 @@ if TYPE_CHECKING:
 # as long as loading this whole package.
 
 
-class SparseSVCCV(CallbackSupportMixin, RowDual, SparseLinearClassifier):
+class SparseSVCCV(Searched, CallbackSupportMixin, RowDual, SparseLinearClassifier):
     r"""Sparse classifier whose alpha is chosen by cross-validation along warm-started paths.
 
     In every fold the whole path of alphas is followed (see :func:`~sparsvm.svm_path`) and each of
@@ -396,16 +394,9 @@ class SparseSVCCV(CallbackSupportMixin, RowDual, SparseLinearClassifier):
             told = ", ".join(f"{name}={value!r}" for name, value in params.items())
             best = f"fold {len(done)}/{len(tasks)}: best score {np.max(result.scores):.4g}"
             report.done(best + (f"  {told}" if told else ""))
-        self.n_splits_ = len(splits)
         short = sum(result.n_short for result in done)
-        if short:
-            warnings.warn(
-                f"{short} of the {sum(result.scores.size for result in done)} models of the "
-                f"cross-validation did not reach the tolerance tol={self.tol:g}. Raise tol or "
-                "max_iter, scale the features, or use another solver.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        count = sum(result.scores.size for result in done)
+        self._warn_of_short(short, count, "cross-validation", stacklevel=4)
         return [done[first : first + len(splits)] for first in range(0, len(done), len(splits))]
 
     # ------------------------------------------------------------------ what is chosen
@@ -417,28 +408,15 @@ class SparseSVCCV(CallbackSupportMixin, RowDual, SparseLinearClassifier):
         results: list[list[FoldResult]],
     ) -> tuple[int, int]:
         """Set what was chosen, and return which of the candidates and of its alphas it is."""
-        grids = [path.alphas for path in paths]
-        self.cv_results_ = table([params for params, _ in models], grids, results)
-        means = self.cv_results_["mean_test_score"]
-        if np.all(np.isnan(means)):
-            raise ValueError("The scorer returned NaN in some fold for every alpha.")
-        firsts = np.cumsum([0, *(grid.size for grid in grids)])
-        # The first of equals has the largest alpha.
-        best = int(np.nanargmax(means))
-        candidate = int(np.searchsorted(firsts, best, side="right")) - 1
-        folds = [results[candidate]]
-        self.scores_ = stacked([[fold.scores for fold in each] for each in folds])
-        self.n_selected_ = stacked([[fold.n_selected for fold in each] for each in folds])
-        t = best - int(firsts[candidate])
-        if self.rule == "1se":
-            t = one_error_rule(self.scores_, t)
-        self.best_index_ = int(firsts[candidate]) + t
-        self.path_, self.alphas_ = paths[candidate], grids[candidate]
+        candidate, t = self._choose_among(
+            [params for params, _ in models],
+            [path.alphas for path in paths],
+            results,
+            "The scorer returned NaN in some fold for every alpha.",
+        )
+        self.path_ = paths[candidate]
         if self.alphas is None and self.alphas_.size == self.n_alphas:
             warn_of_last(t, self.alphas_)
-        self.alpha_ = float(self.alphas_[t])
-        self.best_score_ = float(means[self.best_index_])
-        self.best_params_ = {"alpha": self.alpha_, **models[candidate][0]}
         self.loss_, self.penalty_ = models[candidate][1].loss, models[candidate][1].penalty
         return candidate, t
 
@@ -449,10 +427,8 @@ class SparseSVCCV(CallbackSupportMixin, RowDual, SparseLinearClassifier):
         self._take_over(model)
 
     def _take_over(self, model: SparseSVC) -> None:
+        super()._take_over(model)
         self._row_shares = model._row_shares
-        for name, value in vars(model).items():
-            if name.endswith("_") and not name.startswith("_") and name != "alpha_":
-                setattr(self, name, value)
 
     # ------------------------------------------------------------------ metadata
 

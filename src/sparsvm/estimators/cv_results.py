@@ -7,9 +7,76 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.exceptions import ConvergenceWarning
 
-from sparsvm._typing import Floats
+from sparsvm._typing import Array, Floats
 from sparsvm.estimators.cv_folds import FoldResult
+
+
+class Searched:
+    """What estimators share that choose alpha by cross-validation."""
+
+    rule: Any
+    tol: float
+    cv_results_: dict[str, Any]
+    scores_: Floats
+    n_selected_: Array
+    alphas_: Floats
+    alpha_: float
+    best_index_: int
+    best_score_: float
+    best_params_: dict[str, Any]
+    n_splits_: int
+
+    def _choose_among(
+        self,
+        candidates: list[dict[str, Any]],
+        grids: list[Floats],
+        results: list[list[FoldResult]],
+        without_scores: str,
+    ) -> tuple[int, int]:
+        """Set what was chosen, and return which of the candidates and of its alphas it is.
+
+        ``without_scores`` is the error where no alpha has a score.
+        """
+        self.cv_results_ = table(candidates, grids, results)
+        means = self.cv_results_["mean_test_score"]
+        if np.all(np.isnan(means)):
+            raise ValueError(without_scores)
+        firsts = np.cumsum([0, *(grid.size for grid in grids)])
+        # The first of equals has the largest alpha.
+        best = int(np.nanargmax(means))
+        candidate = int(np.searchsorted(firsts, best, side="right")) - 1
+        folds = results[candidate]
+        self.n_splits_ = len(folds)
+        self.scores_ = stacked([[fold.scores for fold in folds]])
+        self.n_selected_ = stacked([[fold.n_selected for fold in folds]])
+        t = best - int(firsts[candidate])
+        if self.rule == "1se":
+            t = one_error_rule(self.scores_, t)
+        self.best_index_ = int(firsts[candidate]) + t
+        self.alphas_ = grids[candidate]
+        self.alpha_ = float(self.alphas_[t])
+        self.best_score_ = float(means[self.best_index_])
+        self.best_params_ = {"alpha": self.alpha_, **candidates[candidate]}
+        return candidate, t
+
+    def _take_over(self, model: Any) -> None:
+        """Take the fitted attributes of a model."""
+        for name, value in vars(model).items():
+            if name.endswith("_") and not name.startswith("_") and name != "alpha_":
+                setattr(self, name, value)
+
+    def _warn_of_short(self, short: int, count: int, what: str, stacklevel: int) -> None:
+        """Warn of models that did not reach the tolerance, ``short`` of ``count``."""
+        if short:
+            warnings.warn(
+                f"{short} of the {count} models of the {what} did not reach the tolerance "
+                f"tol={self.tol:g}. Raise tol or max_iter, scale the features, or use another "
+                "solver.",
+                ConvergenceWarning,
+                stacklevel=stacklevel + 1,
+            )
 
 
 def table(

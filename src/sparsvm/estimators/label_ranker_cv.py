@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -18,7 +17,7 @@ from sparsvm.data.label_sets import LabelSets, read_label_sets
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from sparsvm.estimators.cv_folds import FoldResult, takes_weights
-from sparsvm.estimators.cv_results import one_error_rule, table
+from sparsvm.estimators.cv_results import Searched
 from sparsvm.estimators.cv_splits import checked_splits, default_folds
 from sparsvm.estimators.label_ranker import SparseLabelRanker
 from sparsvm.estimators.linear import SparseLinearClassifier
@@ -43,7 +42,7 @@ SHARED = (
 )
 
 
-class SparseLabelRankerCV(CallbackSupportMixin, SparseLinearClassifier):
+class SparseLabelRankerCV(Searched, CallbackSupportMixin, SparseLinearClassifier):
     """Label ranker whose alpha is chosen by cross-validation along warm-started paths.
 
     In every fold the models of all alphas are fitted, from the largest down, each from the one
@@ -73,6 +72,8 @@ class SparseLabelRankerCV(CallbackSupportMixin, SparseLinearClassifier):
     ----------
     alpha_ : float
         The alpha chosen.
+    best_params_ : dict
+        The same by name.
     best_score_ : float
         Its mean score over the folds.
     best_index_ : int
@@ -196,9 +197,7 @@ class SparseLabelRankerCV(CallbackSupportMixin, SparseLinearClassifier):
                     folds.append(next(results))
             self._choose(alphas, folds)
             model.set_params(alpha=self.alpha_).fit(X, y, sample_weight)
-            for name, value in vars(model).items():
-                if name.endswith("_") and not name.startswith("_"):
-                    setattr(self, name, value)
+            self._take_over(model)
         task.end()
         return self
 
@@ -225,28 +224,10 @@ class SparseLabelRankerCV(CallbackSupportMixin, SparseLinearClassifier):
         return checked_splits(splits, rows)
 
     def _choose(self, alphas: Floats, folds: list[FoldResult]) -> None:
-        self.cv_results_ = table([{}], [alphas], [folds])
-        means = self.cv_results_["mean_test_score"]
-        if np.all(np.isnan(means)):
-            raise ValueError("The scorer returned NaN in some fold for every alpha.")
-        self.n_splits_ = len(folds)
-        self.alphas_ = alphas
-        self.scores_ = np.array([fold.scores for fold in folds]).T
-        self.n_selected_ = np.array([fold.n_selected for fold in folds]).T
-        # The first of equals has the largest alpha.
-        best = int(np.nanargmax(means))
-        self.best_index_ = one_error_rule(self.scores_, best) if self.rule == "1se" else best
-        self.alpha_ = float(alphas[self.best_index_])
-        self.best_score_ = float(means[self.best_index_])
+        nothing = "The scorer returned NaN in some fold for every alpha."
+        self._choose_among([{}], [alphas], [folds], nothing)
         short = sum(fold.n_short for fold in folds)
-        if short:
-            warnings.warn(
-                f"{short} of the {self.scores_.size} models of the cross-validation did not reach "
-                f"the tolerance tol={self.tol:g}. Raise tol or max_iter, scale the features, or "
-                "use another solver.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        self._warn_of_short(short, self.scores_.size, "cross-validation", stacklevel=4)
 
 
 class _Given:

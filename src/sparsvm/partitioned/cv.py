@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from sparsvm._typing import Array, ClassWeight, Floats, LossName, PenaltyName, SolverName
@@ -16,7 +14,7 @@ from sparsvm.data.inputs import fit_context, without
 from sparsvm.data.training_set import unchanged_on_error
 from sparsvm.estimators.cv import SparseSVCCV as CVOnOneMachine
 from sparsvm.estimators.cv_folds import FoldResult, without_features
-from sparsvm.estimators.cv_results import one_error_rule, stacked, table
+from sparsvm.estimators.cv_results import Searched
 from sparsvm.estimators.linear import SparseLinearClassifier, column_scores, highest
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
 from sparsvm.estimators.svm_path import SVMPath
@@ -42,7 +40,7 @@ FOLDS = 5
 FAR_ABOVE = 1e3
 
 
-class SparseSVCCV(SparseLinearClassifier):
+class SparseSVCCV(Searched, SparseLinearClassifier):
     """Sparse classifier on data larger than memory whose alpha is chosen by cross-validation.
 
     In every fold the whole path of alphas is followed (see
@@ -172,22 +170,12 @@ cv_results_, n_splits_
                 self._fold(prepared, fold, points.alphas, first, zeros) for fold in range(count)
             ]
             self._choose(as_path(points, self._model(), everyone), results)
-            self.n_splits_ = count
             everyone.name_features(self)
-            chosen = self.to_local()
-            for name, value in vars(chosen).items():
-                if name.endswith("_") and name != "alpha_":
-                    setattr(self, name, value)
+            self._take_over(self.to_local())
         short = sum(result.n_short for result in results)
         short += sum(status != "optimal" for status in points.statuses)
-        if short:
-            warnings.warn(
-                f"{short} of the {(count + 1) * len(points)} models of the paths did not reach the "
-                f"tolerance tol={self.tol:g}. Raise tol or max_iter, scale the features, or use "
-                "another solver.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        count = (len(results) + 1) * len(points)
+        self._warn_of_short(short, count, "paths", stacklevel=3)
         return self
 
     def _model(self) -> OnOneMachine:
@@ -232,21 +220,9 @@ cv_results_, n_splits_
         )
 
     def _choose(self, path: SVMPath, results: list[FoldResult]) -> None:
-        self.path_, self.alphas_ = path, path.alphas
-        self.cv_results_ = table([{}], [path.alphas], [results])
-        means = self.cv_results_["mean_test_score"]
-        if np.all(np.isnan(means)):
-            raise ValueError("Some fold has no rows of positive weight. Choose a smaller cv.")
-        self.scores_ = stacked([[result.scores for result in results]])
-        self.n_selected_ = stacked([[result.n_selected for result in results]])
-        # The first of equals has the largest alpha.
-        best = int(np.nanargmax(means))
-        if self.rule == "1se":
-            best = one_error_rule(self.scores_, best)
-        self.best_index_ = best
-        self.alpha_ = float(self.alphas_[best])
-        self.best_score_ = float(means[best])
-        self.best_params_ = {"alpha": self.alpha_}
+        self.path_ = path
+        nothing = "Some fold has no rows of positive weight. Choose a smaller cv."
+        self._choose_among([{}], [path.alphas], [results], nothing)
 
 
 class _Test(NamedTuple):
