@@ -419,7 +419,12 @@ class Round:
             _core.stop_after(h.number(1.0), h.flag())
             _core.stop_after(np.inf, False)
 
+        def hold_stop():
+            _core.hold_stop(h.flag())
+            _core.hold_stop(False)
+
         return {
+            "hold_stop": hold_stop,
             "stop_after": stop_after,
             "stopping": _core.stopping,
             "is_canonical": lambda: _core.is_canonical(

@@ -118,6 +118,8 @@ void bind_certificate(nb::module_& m) {
   m.def("stop_after", &Monitor::stop_after, nb::arg("seconds"), nb::arg("softly"),
         "End native loops of this thread after so many seconds (infinite: never); softly lets "
         "Ctrl-C do so at once instead of raising. Returns what held before.");
+  m.def("hold_stop", &Monitor::hold, nb::arg("held"),
+        "Let a passed limit end no native loop that has no point; returns what held before.");
   m.def("stopping", &Monitor::stopping, "Whether native loops of this thread are to end.");
   m.def("give_back_memory", &give_back_memory,
         "Return to the system what the C library holds of freed blocks.");

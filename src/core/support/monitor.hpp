@@ -85,7 +85,8 @@ class Monitor {
       PyErr_Clear();
       stop.at = std::min(stop.at, now);
     }
-    if (stop.at != Clock::time_point::max() && now >= stop.at + kGrace) throw Stopped();
+    if (stop.held || stop.at == Clock::time_point::max()) return;
+    if (now >= stop.at + kGrace) throw Stopped();
   }
 
   // End what this thread runs from now on after so many seconds (never, if infinite), and let Ctrl-C
@@ -105,6 +106,10 @@ class Monitor {
                           std::chrono::duration<double>(std::max(seconds, 0.0)));
     return before;
   }
+
+  // Let poll() end nothing until this is taken back; what asks stopping() still ends by itself.
+  // Returns what held before.
+  static bool hold(bool held) { return std::exchange(Stop::of_this_thread().held, held); }
 
   // The history as a dict of NumPy arrays; needs the GIL.
   nb::object history() const {
@@ -129,7 +134,7 @@ class Monitor {
   using Clock = std::chrono::steady_clock;
   struct Stop {
     Clock::time_point at = Clock::time_point::max();
-    bool softly = false;
+    bool softly = false, held = false;
     static Stop& of_this_thread() {
       thread_local Stop stop;
       return stop;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparsvm import _core
 from sparsvm._typing import Floats
 from sparsvm.certificate.gap import duality_gap
 from sparsvm.certificate.ranking_gap import ranking_gap
@@ -24,8 +25,23 @@ def certify(
     ``dual`` may be any (n, K) array; it is repaired into a feasible point first. None means
     the derivatives at (W, b) for a smooth loss, and zero off the true classes for the hinge.
     Where the problem is not convex, the certificate is the criticality instead of a gap.
-    With ``overwrite_dual`` the array may be used as the feasible point's.
+    With ``overwrite_dual`` the array may be used as the feasible point's. A time limit that has
+    passed does not cut it short: a run that ends by itself would have no point to return.
     """
+    held = _core.hold_stop(True)
+    try:
+        return _certificate(problem, W, b, dual, overwrite_dual)
+    finally:
+        _core.hold_stop(held)
+
+
+def _certificate(
+    problem: Problem,
+    W: Floats | Columns,
+    b: Floats,
+    dual: Floats | None,
+    overwrite_dual: bool,
+) -> Certificate:
     if isinstance(problem, RankingProblem):
         return ranking_gap(problem, W, b, dual)
     if problem.convex:

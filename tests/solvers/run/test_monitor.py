@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm import ConstrainedSparseSVC, MaxMarginSVC, SparseLabelRanker, SparseSVC, _core
 from sparsvm.budget import BudgetSearch, FBPDEpigraph, FBPDLinear
+from sparsvm.certificate import certify
 from sparsvm.solvers import (
     BCD,
     DCA,
@@ -176,6 +177,51 @@ def test_an_interrupt_raises_otherwise_and_leaves_the_estimator_as_it_was(slow_d
     with pytest.raises(KeyboardInterrupt):
         interrupted(estimator, *slow_data)
     assert not hasattr(estimator, "coef_")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_passed_limit_does_not_cut_a_certificate_short(data, monkeypatch, fails):
+    gap, held = certify.duality_gap, []
+
+    def noted(*given):
+        held.append(_core.hold_stop(True))
+        if fails:
+            raise ValueError("seen")
+        return gap(*given)
+
+    monkeypatch.setattr(certify, "duality_gap", noted)
+    if fails:
+        with pytest.raises(ValueError, match="seen"):
+            model("hinge", SDCA(), "l1").fit(*data)
+    else:
+        model("hinge", SDCA(), "l1").fit(*data)
+    assert held and all(held)
+    assert not _core.hold_stop(False)
+
+
+def test_a_passed_limit_ends_loops_that_have_no_point_unless_it_is_held():
+    X, y = make_classification(400, 60, n_informative=9, n_classes=3, random_state=0)
+    # One native call that takes many times as long as the pause between two polls.
+    solver = FISTA(stopping="change", check_every=20_000, max_iter=20_000)
+    long = model("squared_hinge", solver, "l1", tol=1e-15)
+    _core.stop_after(0.0, False)
+    try:
+        with pytest.raises(_core.Stopped):
+            long.fit(X, y)
+        _core.hold_stop(True)
+        with pytest.warns(ConvergenceWarning):
+            assert long.fit(X, y).n_iter_ == 20_000
+    finally:
+        _core.hold_stop(False)
+        _core.stop_after(np.inf, False)
+
+
+def test_callbacks_see_the_interior_point_of_smooth_losses_from_its_first_step(data):
+    seen = []
+    watch = Observed(InteriorPoint(), lambda p: seen.append((p.iteration, p.coefficients()[0])))
+    fitted = model("squared_hinge", watch, "l1").fit(*data)
+    assert [iteration for iteration, _ in seen] == list(range(len(seen)))
+    assert {coef.shape for _, coef in seen} == {fitted.coef_.shape}
 
 
 @pytest.mark.parametrize("error", [RuntimeError, TimeoutError])

@@ -36,7 +36,7 @@ class Progress:
         Since the run began.
     objective, gap : float
         Of the best point so far; the gap is relative to the objective, and for a problem that is
-        not convex the criticality in its place.
+        not convex the criticality in its place. NaN before the first certificate.
     nonzeros : int
     """
 
