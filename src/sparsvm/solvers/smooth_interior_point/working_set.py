@@ -92,9 +92,16 @@ def solve_smooth(
                 record = (done, time.perf_counter() - began, local.objective, local.gap)
                 records.append((*record, int(np.count_nonzero(local.coef))))
                 if report is not None:
-                    stop = report(*records[-1], partial(_lifted, restriction, local))
+                    current = partial(_lifted, restriction, local.coef, local.intercept)
+                    stop = report(*records[-1], current)
                 if stop or local.within(0.5 * control.tol):
                     break
+            elif report is not None:
+                # No certificate is made of points that are still far from complementarity.
+                coef, intercept = run.point()
+                elapsed = time.perf_counter() - began
+                current = partial(_lifted, restriction, coef, intercept)
+                stop = report(done, elapsed, objective, np.nan, coef.size, current)
             done += 1
             stop = stop or bool(_core.stopping())
             if stop or not run.step():
@@ -154,9 +161,10 @@ def _certified(
     return solution
 
 
-def _lifted(restriction: Restriction | None, found: Solution) -> tuple[Floats, Floats]:
-    coef = found.coef if restriction is None else restriction.lift(found.coef)
-    return coef, found.intercept
+def _lifted(
+    restriction: Restriction | None, coef: Floats, intercept: Floats
+) -> tuple[Floats, Floats]:
+    return coef if restriction is None else restriction.lift(coef), intercept
 
 
 def _on_all(
