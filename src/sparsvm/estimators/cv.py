@@ -304,8 +304,9 @@ class SparseSVCCV(Searched, CallbackSupportMixin, RowDual, SparseLinearClassifie
             for name in params:
                 if name.split("__")[0] not in ("loss", "penalty"):
                     raise ValueError(
-                        f"param_grid may vary the loss, the penalty and their parameters, but it "
-                        f"has {name!r}; alphas are tried in any case."
+                        "param_grid may vary 'loss', 'penalty' and their parameters, such as "
+                        "'loss__mu' or 'penalty__cap', but it has "
+                        f"{name!r}; alphas are tried in any case."
                     )
             model = clone(base)
             # Objects first, so that their own parameters are set on the new ones.

@@ -67,7 +67,7 @@ CHEAP_STEP, AFFORDABLE_STEP = 2e6, 5e9
 
 
 def _step(problem: Problem) -> float:
-    return problem.n * float(problem.n_outputs * problem.d) ** 2 / problem.n_blocks
+    return problem.n * float(problem.n_outputs * problem.d) ** 2
 
 
 def _sweeps_before_newton(problem: Problem) -> int:
