@@ -242,6 +242,28 @@ def test_the_native_path_refuses_what_does_not_fit():
         path.start(0.1, **point, loss=1.0, penalty=0.0, bound=1.0, zero=True)
 
 
+def test_sweeps_that_prove_nothing_are_not_followed_by_newton_steps():
+    X, y = data(n=12, d=5)
+    _, problem = read_problem(X, y, "hinge", "l1", True, None, None, None)
+    path = _core.HingePath(
+        hinge_problem(problem),
+        column_norms=np.ones(5),
+        # Rounding errors of this size leave no bound at a tiny alpha.
+        column_dual_norm=1e308,
+        tol=1e-4,
+        reach=1.0,
+        max_iter=10,
+        plan=np.array(PathPlan(exact_step=0.0)),
+        single_precision=False,
+        keep_duals=False,
+        callback=None,
+    )
+    weights, intercept = np.zeros((5, problem.n_outputs)), np.zeros(problem.n_outputs)
+    point = {"weights": weights, "intercept": intercept, "dual": np.zeros((12, problem.n_classes))}
+    path.start(0.1, **point, loss=1.0, penalty=0.0, bound=0.5, zero=True)
+    assert path.follow(np.array([1e-20]), 1) == []
+
+
 def many(seed=0, n=520, d=30, K=4, sparse=False, shift=0.0):
     """Return more samples than the interior point takes, of overlapping classes of unequal size."""
     rng = np.random.default_rng(seed)

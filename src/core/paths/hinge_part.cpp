@@ -175,8 +175,9 @@ bool solve_by_sweeps(const HingeProblem& problem, const HingePart& part,
                                             static_cast<double>(plan.most_sweeps)));
   }
   sweep(problem, point, std::max(tol, plan.until[which]), limit, monitor, best, iterations);
-  if (!best.within(tol)) newton(problem, part, tol, monitor, best, iterations);
+  // Newton steps need a point and a dual one to begin at; where nothing could be proven, there is none.
   if (best.best().intercept.empty() || best.best().dual.empty()) return false;
+  if (!best.within(tol)) newton(problem, part, tol, monitor, best, iterations);
   point = best.best();
   point.iterations = iterations;
   return best.within(tol);
