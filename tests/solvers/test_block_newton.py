@@ -318,7 +318,7 @@ def test_groups_take_few_products_where_features_outnumber_samples():
     y = np.arange(100) % 8
     X = rng.standard_normal((100, 600)) + 0.3 * rng.standard_normal((8, 600))[y]
     problem = build(X, y, GroupL2(), share=0.03, loss="logistic")
-    raw, _ = native(problem, tol=1e-6, max_iter=500)
+    raw, _ = native(problem, tol=1e-6, max_iter=500, continuation=False)
     assert raw["products"] <= 140
 
 

@@ -49,10 +49,7 @@ class BlockNewton {
     const int direct = penalty_.separable() ? Settings::kDirectSingle : Settings::kDirect;
     const bool cold = options.continuation && !options.warm && !t_.linear_term &&
                       penalty_.selects() && last > direct;
-    if (cold && penalty_.separable() && rows_.loss() == LossKind::logistic) {
-      const double pricing = static_cast<double>(rows_.n) * static_cast<double>(d_ * outputs_);
-      most_ = std::min(most_, monitor_.spent() + Settings::kDirectPricings * pricing);
-    }
+    if (cold) most_ = std::min(most_, monitor_.spent() + direct_work());
     if (run(options.tol, cold ? direct : last, cold)) return;
     most_ = options.max_work;
     if (!cold || ended(last)) return;
@@ -118,6 +115,14 @@ class BlockNewton {
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
 
   bool ended(int last) const { return iteration_ >= last || monitor_.spent() >= most_; }
+
+  // Multiplications that the attempt at the problem's own alpha may take before continuation.
+  double direct_work() const {
+    const double pricing = static_cast<double>(rows_.n) * static_cast<double>(d_ * outputs_);
+    if (d_ > rows_.n) return Settings::kWidePricings * pricing;
+    const bool models = penalty_.separable() && rows_.loss() == LossKind::logistic;
+    return models ? Settings::kDirectPricings * pricing : std::numeric_limits<double>::infinity();
+  }
 
   void start(const BlockNewtonOptions& options) {
     if (!options.warm) std::fill_n(point_.W, d_ * outputs_, 0.0);

@@ -82,7 +82,10 @@ class PenalisedQuadratic {
       if (violation <= std::max(share * outcome.first, enough)) break;
       if (++since < sweeps_of_factor()) continue;
       since = 0;
-      newton(outcome.change);
+      // After a step that ended at a kink the next one follows at once, with fewer weights. A sweep in between would
+      // bring back what went to zero: where weights are nearly as many as the rank of the Hessian, gaps then fell as
+      // 1 / iterations (171 x 775, K = 3, one-vs-rest, l1, 0.003 alpha_max: 0.19 s, 0.05 without).
+      for (int cut = 0; newton(outcome.change) && cut < kMostCut; ++cut) ++steps;
       if (++steps >= kMostNewton || outcome.change > (1.0 + kWorthIt) * before) break;
       before = outcome.change;
     }
@@ -103,9 +106,11 @@ class PenalisedQuadratic {
   // Newton steps: a weight without curvature takes its own gradient as step. With more than the limit of the
   // diagonal added, sweeps do as well.
   static constexpr ScaledCholesky::Ridge kRidge{1e-14, 1e-5, 1.0};
-  // The parts of a step tried, and by how much a step goes beyond its kink, so that rounding does not stop it
-  // short.
+  // The parts of a step tried; where none lowers the model, the step ends after these shares of the kinks it meets.
+  // By how much it goes beyond, so that rounding does not stop it short. Such steps in a row, each with fewer weights.
   static constexpr double kLengths[] = {1.0, 0.5, 0.25}, kBeyond = 1.0 + 1e-12;
+  static constexpr double kKinkShares[] = {0.5, 0.2, 0.05, 0.0};
+  static constexpr int kMostCut = 20;
 
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
   const double* column(int c) const { return H.data() + at(c) * at(m_); }
@@ -232,7 +237,8 @@ class PenalisedQuadratic {
 
   // ------------------------------------------------------------------ Newton steps
 
-  void newton(double& change) {
+  // A step on the manifold; whether it had to end at a kink.
+  bool newton(double& change) {
     const std::size_t cells = w_->size();
     mark_.assign(cells, static_cast<unsigned char>(GroupPenalty::fixed));
     pull_.assign(cells, 0.0), straight_.assign(cells, 0.0), ring_.assign(cells, 0.0);
@@ -243,15 +249,21 @@ class PenalisedQuadratic {
     own.tangent(w_->data(), slope_.data(), mark_.data(), pull_.data());
     if (penalty_.curved()) own.curvature(w_->data(), mark_.data(), straight_.data(), ring_.data());
     system_.number(own, cell_, w_->data(), mark_.data(), cells);
-    if (system_.count() == 0 || !solve()) return;
+    if (system_.count() == 0 || !solve()) return false;
     cut_ = step_;
     own.cut_at_kinks(w_->data(), cut_.data());
-    if (take(cut_, change)) return;
-    double least = 1.0;
-    for (const double t : own.kinks(w_->data(), step_.data())) least = std::min(least, t);
-    for (std::size_t e = 0; e < cells; ++e) cut_[e] = least * kBeyond * step_[e];
-    own.cut_at_kinks(w_->data(), cut_.data());
-    take(cut_, change);
+    if (take(cut_, change)) return false;
+    std::vector<double> times = own.kinks(w_->data(), step_.data());
+    std::sort(times.begin(), times.end());
+    const auto count = static_cast<double>(times.size());
+    for (const double share : kKinkShares) {
+      if (times.empty()) return false;
+      const double time = std::min(times[static_cast<std::size_t>(share * count)], 1.0);
+      for (std::size_t e = 0; e < cells; ++e) cut_[e] = time * kBeyond * step_[e];
+      own.cut_at_kinks(w_->data(), cut_.data());
+      if (take(cut_, change)) return true;
+    }
+    return false;
   }
 
   GroupCells cells() const { return {penalty_, layout_->groups, layout_->starts, width_}; }
