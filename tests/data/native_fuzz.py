@@ -274,7 +274,9 @@ class Round:
             "start": lambda: method.start(self.weights(), self.intercept(), self.dual()),
             "solve": solve,
             "begin": lambda: method.begin(h.number(1.0)),
-            "advance": lambda: method.advance(h.number(1.0), tol=0.1, left=h.count(5), direct=9),
+            "advance": lambda: method.advance(
+                h.number(1.0), tol=0.1, left=h.count(5), direct=9, max_work=h.number(1e9)
+            ),
             "settle": lambda: method.settle(h.number(1.0), h.number(1.0)),
             "point": method.point,
         }

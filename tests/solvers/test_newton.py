@@ -125,6 +125,20 @@ def test_the_step_limit_is_kept_and_told():
     assert solution.gap > 1e-9 * abs(solution.objective)
 
 
+def test_the_limit_of_work_is_kept_and_told():
+    X, y = cases.gaussian(8, 60, 20, 4)
+    problem = cases.build(X, y, cases.PENALTIES["l1"](20), share=0.05)
+    zeros = Start(np.zeros((4, 20)), np.zeros(4))
+    free = solve(problem, tol=1e-9, start=zeros)
+    cut = Newton(max_work=1.0).solve(problem, zeros, Control(tol=1e-9))
+    assert cut.status == "stalled" and 1 <= cut.n_iter < free.n_iter
+    assert cut.dual_objective <= free.objective <= cut.objective
+    same = Newton(max_work=1e12).solve(problem, zeros, Control(tol=1e-9))
+    np.testing.assert_array_equal(same.coef, free.coef)
+    with pytest.raises(ValueError, match="max_work"):
+        Newton(max_work=0.0).solve(problem, zeros, Control())
+
+
 def test_equal_calls_give_equal_bits_and_a_history():
     X, y = cases.gaussian(9, 60, 20, 4)
     problem = cases.build(X, y, cases.PENALTIES["l1"](20), share=0.05)

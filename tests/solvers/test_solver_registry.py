@@ -7,8 +7,10 @@ import pytest
 import threadpoolctl
 from sklearn.base import clone
 
+import hinge_cases as cases
+from sparsvm.problem.solution import Control
 from sparsvm.solvers import Solver, blas_threads
-from sparsvm.solvers.registry import Registry, Rule
+from sparsvm.solvers.registry import CONVEX, Registry, Rule
 
 
 class Able(Solver):
@@ -47,6 +49,16 @@ def test_auto_takes_the_first_rule_whose_solver_can():
 def test_auto_says_why_nobody_can():
     with pytest.raises(ValueError, match="picky: It takes easy problems only"):
         Registry(TWO.solvers, TWO.rules[:1]).choose("hard", None)
+
+
+def test_newton_before_interior_point_works_no_further_than_that_would():
+    X, y = cases.gaussian(0, 600, 20, 3)
+    problem = cases.build(X, y, cases.PENALTIES["l1"](20), share=0.05)
+    chain = CONVEX.choose(problem, Control(tol=1e-3))
+    names = [stage.solver.name for stage in chain.stages]
+    assert names == ["sdca", "newton", "interior_point", "newton"]
+    first, last = chain.stages[1].solver, chain.stages[3].solver
+    assert 0.0 < first.max_work < float("inf") and last.max_work is None
 
 
 def test_an_object_keeps_its_options():

@@ -144,17 +144,22 @@ class MultiplierNewtonRun {
     schedule_.emplace(problem_.problem(), rms_.data(), relative_gap);
   }
 
-  int64_t advance(double relative_gap, double tol, int64_t left, int64_t direct) {
+  nb::tuple advance(double relative_gap, double tol, int64_t left, int64_t direct,
+                    double max_work) {
     const Exclusive::Turn turn = exclusive_.take();
     if (!schedule_) throw std::runtime_error("Call begin() on this MultiplierNewton first.");
     check_value("relative_gap", relative_gap, kNotNegative);
     check_value("tol", tol, kPositive);
+    if (!(max_work >= 0.0)) throw std::invalid_argument("max_work must not be negative.");
     load_blas();
     method_->set_direct_limit(direct);
+    method_->set_work_limit(max_work);
     Monitor monitor{nb::none()};
-    nb::gil_scoped_release released;
-    last_ = schedule_->advance(*method_, relative_gap, tol, left, monitor);
-    return last_.steps;
+    {
+      nb::gil_scoped_release released;
+      last_ = schedule_->advance(*method_, relative_gap, tol, left, monitor);
+    }
+    return nb::make_tuple(last_.steps, monitor.spent());
   }
 
   bool settle(double before, double after) {
@@ -354,9 +359,9 @@ void bind_hinge(nb::module_& m) {
       .def("begin", &MultiplierNewtonRun::begin, nb::arg("relative_gap"),
            "Choose the terms of the first subproblem from the gap of the start.")
       .def("advance", &MultiplierNewtonRun::advance, nb::arg("relative_gap"), nb::kw_only(),
-           nb::arg("tol"), nb::arg("left"), nb::arg("direct"),
-           "Minimise the next subproblem, given the gap of the best points and the steps that are "
-           "left; returns the steps taken.")
+           nb::arg("tol"), nb::arg("left"), nb::arg("direct"), nb::arg("max_work"),
+           "Minimise the next subproblem, given the gap of the best points and the steps and "
+           "multiplications that are left; returns those taken.")
       .def("settle", &MultiplierNewtonRun::settle, nb::arg("before"), nb::arg("after"),
            "Take or leave the last point, which brought the gap from one to the other, and set the "
            "terms of the next subproblem; whether many brought nothing.")

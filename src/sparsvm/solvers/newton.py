@@ -15,7 +15,7 @@ from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.incumbent import MethodIncumbent, on_simplices
 from sparsvm.solvers.run.native import hinge_problem
-from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
+from sparsvm.solvers.run.options import MOST, check_at_least_one, check_positive, iteration_limit
 from sparsvm.solvers.run.progress import Report, progress
 from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.sdca import SDCA
@@ -54,6 +54,9 @@ class Newton(Solver):
         conjugate gradients solve it.
     max_iter : int, default=3000
         Newton steps allowed when the estimator's ``max_iter`` is None.
+    max_work : float or None, default=None
+        Multiplications after which it ends, counted as those of a matrix product: slower ones
+        count for more. None is no limit. ``auto`` lets it go as far as ``interior_point`` would.
 
     Examples
     --------
@@ -64,9 +67,12 @@ class Newton(Solver):
 
     name: ClassVar[str] = "newton"
 
-    def __init__(self, direct: int = 3000, max_iter: int = 3000) -> None:
+    def __init__(
+        self, direct: int = 3000, max_iter: int = 3000, max_work: float | None = None
+    ) -> None:
         self.direct = direct
         self.max_iter = max_iter
+        self.max_work = max_work
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say why not: another loss, or a penalty that is not convex."""
@@ -85,9 +91,11 @@ class Newton(Solver):
         with blas_threads(control.n_jobs or 1):
             if start is None:
                 start = _prepared(problem, control)
-            run = _Run(problem, start, min(int(self.direct), MOST), progress(self.name, control))
+            work = np.inf if self.max_work is None else float(self.max_work)
+            direct = min(int(self.direct), MOST)
+            run = _Run(problem, start, direct, work, progress(self.name, control))
             run.best.record(0)
-            while run.steps < limit and not run.best.within(control.tol) and not run.stalled:
+            while run.goes_on(limit) and not run.best.within(control.tol):
                 run.advance(control.tol, limit)
                 run.best.record(run.steps)
             return certified(
@@ -100,11 +108,13 @@ class Newton(Solver):
                 seconds=time.perf_counter() - began,
                 history=run.best.history(),
                 solver=self.name,
-                status_if_not="stalled" if run.stalled else "max_iter",
+                status_if_not="max_iter" if run.steps >= limit else "stalled",
             )
 
     def _check_options(self) -> None:
         check_at_least_one(self, "direct", "max_iter")
+        if self.max_work is not None:
+            check_positive("max_work", self.max_work)
 
 
 def _prepared(problem: Problem, control: Control) -> Start:
@@ -122,8 +132,10 @@ def _prepared(problem: Problem, control: Control) -> Start:
 class _Run:
     """The method, subproblem after subproblem, with the best certified points."""
 
-    def __init__(self, problem: Problem, start: Start, direct: int, report: Report | None) -> None:
-        self.direct = direct
+    def __init__(
+        self, problem: Problem, start: Start, direct: int, work: float, report: Report | None
+    ) -> None:
+        self.direct, self.work = direct, work
         self.method = _method(problem)
         self.steps, self.stalled = 0, False
         dual = start.dual
@@ -138,14 +150,20 @@ class _Run:
         self.best = MethodIncumbent(problem, self.method, report)
         self.method.begin(min(self.best.relative_gap, MOST))
 
+    def goes_on(self, limit: int) -> bool:
+        """Whether steps and work are left, and subproblems bring something."""
+        return self.steps < limit and self.work > 0.0 and not self.stalled
+
     def advance(self, tol: float, limit: int) -> None:
         """Solve one subproblem, and take or leave its result."""
-        steps = self.method.advance(
+        steps, work = self.method.advance(
             min(self.best.relative_gap, MOST),
             tol=tol,
             left=limit - self.steps,
             direct=self.direct,
+            max_work=self.work,
         )
+        self.work -= work
         self.steps += max(steps, 1)
         before = self.best.gap
         self.best.renew()

@@ -246,6 +246,25 @@ class TiedSamples {
     });
   }
 
+  // Multiplications of assemble(): of each sample the coordinates that are on with one another.
+  double assembly_work(const std::vector<std::vector<int32_t>>& lists) const {
+    double work = 0.0;
+    for (int64_t i = 0; i < count(); ++i) {
+      double coordinates = 0.0;
+      for (int64_t c = 0; c < classes_on(i); ++c)
+        coordinates += static_cast<double>(lists[classes(i)[c]].size());
+      work += 0.5 * coordinates * coordinates;
+    }
+    return work;
+  }
+
+  // Those of product(), where all classes are on at sparse samples.
+  double product_work() const {
+    const double entries = sparse() ? static_cast<double>(rows_.value.size())
+                                    : static_cast<double>(count()) * static_cast<double>(columns());
+    return 2.0 * entries * static_cast<double>(t_.outputs());
+  }
+
   // out (columns x outputs) = H V, V of the same shape.
   void product(const double* V, double* out, Monitor& monitor) {
     const int m = static_cast<int>(columns()), q = static_cast<int>(t_.outputs());

@@ -125,6 +125,8 @@ void MultiplierNewton::scores_of(const double* D, Vector& out, Monitor& monitor)
   }
   p_.design->scores_subset(used.data(), static_cast<int64_t>(used.size()), rows.data(), outputs_,
                            out.data());
+  monitor.spend(Settings::kFewColumns *
+                static_cast<double>(n_ * static_cast<int64_t>(used.size()) * outputs_));
   monitor.poll();
   const double* b = D + width() * outputs_;
   for (int64_t i = 0; i < n_; ++i) {
@@ -180,6 +182,7 @@ void MultiplierNewton::slope(Monitor& monitor) {
     p_.design->transposed_subset(set_.features.data(), width(), signed_.data(), outputs_,
                                  g_.data());
   }
+  monitor.spend(Settings::kFewColumns * static_cast<double>(n_ * width() * outputs_));
   monitor.poll();
   double* sums = &g_[width() * outputs_];
   std::fill(sums, sums + outputs_, 0.0);
@@ -199,7 +202,7 @@ void MultiplierNewton::slope(Monitor& monitor) {
 
 void MultiplierNewton::newton(double accuracy, int64_t limit, NewtonReport& report,
                               Monitor& monitor) {
-  while (report.steps < limit) {
+  while (report.steps < limit && monitor.spent() <= most_work_) {
     slope(monitor);
     tied_.find(dual_.data(), gain_);
     report.residual = residual();

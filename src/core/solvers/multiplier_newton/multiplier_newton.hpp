@@ -195,6 +195,8 @@ class MultiplierNewton {
   MultiplierNewton(const HingeProblem& problem, const double* rms);
 
   void set_direct_limit(int64_t limit) { system_.direct = limit; }
+  // A subproblem is left where the multiplications that the monitor counts exceed this.
+  void set_work_limit(double most) { most_work_ = most; }
 
   void start(const double* weights, const double* intercept, const double* dual);
 
@@ -290,6 +292,7 @@ class MultiplierNewton {
   TiedSamples tied_;
   MultiplierNewtonSystem system_;
   double damping_ = 0.0, typical_ = 1.0, mass_ = 0.0;
+  double most_work_ = std::numeric_limits<double>::infinity();
   double gain_ = 1.0, sigma_ = 1.0, sigma_free_ = 1.0, value_ = 0.0;
   Vector weights_, intercept_, center_weights_, center_intercept_;  // Z = ω∘W and b
   Vector multipliers_;                                              // Ȳ, n x K

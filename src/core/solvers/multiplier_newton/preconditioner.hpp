@@ -44,6 +44,8 @@ class OutputBlock {
     }
     factor_.assign(at(size_ * size_), 0.0);
     tied.assemble_output(output, list, factor_.data(), size_, monitor);
+    const auto width = static_cast<double>(size_);
+    monitor.spend(width * width * (0.5 * static_cast<double>(tied.count()) + width / 6.0));
     for (int64_t r = 0; r < size_; ++r) {
       double& entry = factor_[at(r * size_ + r)];
       entry = (entry + diagonal_[at(r)]) * MultiplierNewtonSettings::kSafeRaise;

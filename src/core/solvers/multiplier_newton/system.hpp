@@ -171,13 +171,14 @@ class MultiplierNewtonSystem {
     const int64_t q = count();
     matrix_.assign(at(q * q), 0.0);
     tied.assemble(lists_, offset_, matrix_.data(), q, monitor);
+    monitor.spend(tied.assembly_work(lists_));
     for (int64_t r = 0; r < q; ++r) {
       const int64_t e = coordinate_[r];
       matrix_[r * q + r] += damping_ + anchor[e] + point.delta[e];
     }
     for (const auto& block : point.curved) subtract(block, q);
     if (!point.ties.empty()) merge_ties(q);
-    return positive_solve(reduced_, x);
+    return positive_solve(reduced_, x, monitor);
   }
 
   void subtract(const ManifoldPoint::Curved& block, int64_t q) {
@@ -204,7 +205,7 @@ class MultiplierNewtonSystem {
   }
 
   // Cholesky, the diagonal raised by more and more until it succeeds.
-  bool positive_solve(int64_t q, Vector& x) {
+  bool positive_solve(int64_t q, Vector& x, Monitor& monitor) {
     const int size = static_cast<int>(q);
     Vector diagonal(at(q));
     for (int64_t r = 0; r < q; ++r) diagonal[r] = matrix_[r * q + r];
@@ -220,6 +221,7 @@ class MultiplierNewtonSystem {
         }
       }
       for (int64_t r = 0; r < q; ++r) matrix_[r * q + r] = diagonal[r] * (1.0 + raise);
+      monitor.spend(std::pow(static_cast<double>(q), 3) / 6.0);
       if (potrf('L', size, matrix_.data(), size) != 0) continue;
       Vector solved = x;
       if (potrs('L', size, 1, matrix_.data(), size, solved.data(), size) != 0) return false;
@@ -294,6 +296,7 @@ class MultiplierNewtonSystem {
     const double stop = accuracy * accuracy * rho;
     for (int64_t turn = 0; turn < Settings::kMostIterations && rho > stop; ++turn) {
       const Vector image = apply(point, anchor, tied, direction, monitor);
+      monitor.spend(Settings::kFewColumns * tied.product_work());
       const double curvature = dot(reduced_, direction.data(), image.data());
       if (!(curvature > 0.0)) break;
       const double step = rho / curvature;
