@@ -115,16 +115,15 @@ class DenseDesign final : public Design {
   }
 
   void column_norms(double* norm2) const override {
-    if constexpr (!ColumnMajor) {
-      column_squares(rows_in_place(), d(), norm2);
-    } else {
-      std::fill(norm2, norm2 + d(), 0.0);
-      for_each_panel([&](const Panel& panel) {
-        for (int64_t k = 0; k < panel.columns; ++k)
-          for (int64_t i = 0; i < panel.rows; ++i)
-            norm2[panel.column + k] += panel.at(i, k) * panel.at(i, k);
-      });
-    }
+    std::fill(norm2, norm2 + d(), 0.0);
+    for_each_panel([&](const Panel& panel) {
+      const int64_t outer = ColumnMajor ? panel.columns : panel.rows;
+      const int64_t inner = ColumnMajor ? panel.rows : panel.columns;
+      const double* x = panel.data;
+      for (int64_t a = 0; a < outer; ++a)
+        for (int64_t b = 0; b < inner; ++b, ++x)
+          norm2[panel.column + (ColumnMajor ? a : b)] += *x * *x;
+    });
     for (int64_t j = 0; j < d(); ++j) norm2[j] = std::sqrt(norm2[j]);
   }
 

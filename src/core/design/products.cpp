@@ -12,8 +12,6 @@ namespace {
 // Weights or sums held at a time: with 96 kB they stay in the second-level cache, and rows are read
 // in pieces long enough for the memory to stream: with many outputs of at least so many columns.
 constexpr int64_t kPieceEntries = 12288, kLeastPiece = 512;
-// Columns whose sums of squares are held at a time, for the same reasons.
-constexpr int64_t kSquaresWidth = 8192;
 
 SPARSVM_INLINE void load_values(Simd& v, const double* from) { load(v, from); }
 SPARSVM_INLINE void load_values(Simd& v, const float* from) { load_widened(v, from); }
@@ -192,50 +190,6 @@ SPARSVM_INLINE void scores_of(const DenseRows<T>& X, int64_t first, int64_t last
   }
 }
 
-template <typename T>
-SPARSVM_APART void add_last_squares(const T* const* x, int R, int64_t j, int64_t columns,
-                                    double* sums) {
-  for (; j < columns; ++j)
-    for (int r = 0; r < R; ++r) {
-      const double v = static_cast<double>(x[r][j]);
-      sums[j] += v * v;
-    }
-}
-
-template <int R, typename T>
-SPARSVM_INLINE void add_squares(const T* const* x, int64_t columns, double* sums) {
-  int64_t j = 0;
-  for (; j + 4 <= columns; j += 4) {
-    Simd sum, v;
-    load(sum, sums + j);
-    for (int r = 0; r < R; ++r) {
-      load_values(v, x[r] + j);
-      sum += v * v;
-    }
-    store(sums + j, sum);
-  }
-  if (j < columns) add_last_squares(x, R, j, columns, sums);
-}
-
-template <typename T>
-SPARSVM_INLINE void squares(const DenseRows<T>& X, int64_t d, double* out) {
-  constexpr int R = 4;
-  for (int64_t from = 0; from < d; from += kSquaresWidth) {
-    const int64_t columns = std::min(kSquaresWidth, d - from), n = X.rows.n;
-    const T* x[R];
-    std::fill(out + from, out + from + columns, 0.0);
-    int64_t i = 0;
-    for (; i + R <= n; i += R) {
-      for (int r = 0; r < R; ++r) x[r] = X.values + X.rows(i + r) * X.stride + from;
-      add_squares<R>(x, columns, out + from);
-    }
-    for (; i < n; ++i) {
-      x[0] = X.values + X.rows(i) * X.stride + from;
-      add_squares<1>(x, columns, out + from);
-    }
-  }
-}
-
 }  // namespace
 
 SPARSVM_DISPATCH_AVX512 void transposed_product(const DenseRows<float>& X, int64_t first,
@@ -260,14 +214,6 @@ SPARSVM_DISPATCH_AVX512 void row_product(const DenseRows<double>& X, int64_t fir
   scores_of(X, first, last, W, K, S);
 }
 
-SPARSVM_DISPATCH_AVX512 void column_squares(const DenseRows<float>& X, int64_t d, double* out) {
-  squares(X, d, out);
-}
-
-SPARSVM_DISPATCH_AVX512 void column_squares(const DenseRows<double>& X, int64_t d, double* out) {
-  squares(X, d, out);
-}
-
 // -----------------------------------------------------------------
 // Compressed matrices.
 
@@ -276,7 +222,7 @@ namespace {
 // use(i, tile) for all tiles of all rows. Row by row: its entries are then at hand for the next tile.
 template <typename Use>
 SPARSVM_INLINE void for_each_row_tile(int64_t n, int64_t K, Use use) {
-  with_tiles<2>(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
+  with_tiles(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
     for (int64_t i = 0; i < n; ++i) {
       tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA { use(i, tile); });
     }
@@ -380,7 +326,7 @@ SPARSVM_INLINE void scatter_part(const Compressed<T>& M, RowMap majors, int64_t 
     }
     return;
   }
-  with_tiles<2>(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
+  with_tiles(K, [&](const auto& tiles) SPARSVM_INLINE_LAMBDA {
     for (int64_t i = 0; i < majors.n; ++i) {
       bool zero = true;
       tiles.each([&](const auto& tile) SPARSVM_INLINE_LAMBDA {

@@ -28,10 +28,6 @@ void row_product(const DenseRows<float>& X, int64_t first, int64_t last, const d
 void row_product(const DenseRows<double>& X, int64_t first, int64_t last, const double* W,
                  int64_t K, double* S);
 
-// out (d) = the sum of the squares of each column, in the order of the samples.
-void column_squares(const DenseRows<float>& X, int64_t d, double* out);
-void column_squares(const DenseRows<double>& X, int64_t d, double* out);
-
 // -----------------------------------------------------------------
 // Products of compressed matrices with matrices of K columns, one output or row of B per major.
 

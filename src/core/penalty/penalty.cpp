@@ -179,14 +179,12 @@ double largest_dual_norm(const Penalty& penalty, const GradientBound& bound) {
 PenaltyProx::PenaltyProx(const Penalty& penalty)
     : term_(penalty), d_(penalty.d), outputs_(penalty.outputs), per_class_(penalty.per_class),
       omega_(penalty.omega, penalty.omega + penalty.d) {
-  for (double o : omega_) {
-    if (!(o >= 0.0)) throw std::invalid_argument("omega must be >= 0 and not NaN.");
-  }
   order_.resize(static_cast<std::size_t>(d_));
   std::iota(order_.begin(), order_.end(), 0);
   int64_t widest = 1;
   if (penalty.grouped()) {
-    sort_features(penalty.groups, penalty.n_groups);  // which checks them
+    list_by_group(d_, penalty.n_groups, [&](int64_t j) { return penalty.groups[j]; }, first_,
+                  order_);
     term_ = penalty.simplified();
     for (int64_t g = 0; g < penalty.n_groups; ++g)
       widest = std::max(widest, first_[g + 1] - first_[g]);
@@ -197,21 +195,6 @@ PenaltyProx::PenaltyProx(const Penalty& penalty)
   work_.reserve(entries);
   gathered_.resize(static_cast<std::size_t>(entries));
   gathered_omega_.resize(static_cast<std::size_t>(entries));
-}
-
-void PenaltyProx::sort_features(const int32_t* groups, int64_t n_groups) {
-  first_.assign(static_cast<std::size_t>(n_groups) + 1, 0);
-  for (int64_t j = 0; j < d_; ++j) {
-    if (groups[j] < 0 || groups[j] >= n_groups) {
-      throw std::invalid_argument("groups[" + std::to_string(j) + "] is " +
-                                  std::to_string(groups[j]) + ", outside 0 .. " +
-                                  std::to_string(n_groups - 1) + ".");
-    }
-    ++first_[groups[j] + 1];
-  }
-  std::partial_sum(first_.begin(), first_.end(), first_.begin());
-  std::vector<int64_t> next(first_.begin(), first_.end() - 1);
-  for (int64_t j = 0; j < d_; ++j) order_[next[groups[j]]++] = j;
 }
 
 void PenaltyProx::apply(double* V, double step, int64_t from, int64_t to) {

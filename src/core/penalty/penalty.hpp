@@ -25,6 +25,21 @@ namespace sparsvm {
 
 class Design;
 
+// The members j of each group of(j), ascending: those of group g are list[first[g]] ... list[first[g + 1] - 1].
+// Members of a negative group are left out.
+template <typename Of, typename Member>
+void list_by_group(int64_t members, int64_t groups, Of of, std::vector<int64_t>& first,
+                   std::vector<Member>& list) {
+  first.assign(static_cast<std::size_t>(groups) + 1, 0);
+  for (int64_t j = 0; j < members; ++j)
+    if (of(j) >= 0) ++first[of(j) + 1];
+  for (int64_t g = 0; g < groups; ++g) first[g + 1] += first[g];
+  list.resize(static_cast<std::size_t>(first[groups]));
+  std::vector<int64_t> next(first.begin(), first.end() - 1);
+  for (int64_t j = 0; j < members; ++j)
+    if (of(j) >= 0) list[next[of(j)]++] = static_cast<Member>(j);
+}
+
 inline bool BlockShape::smooth() const {
   return with_norm(norm, [](auto kind) { return kind.kSmooth; });
 }
@@ -136,7 +151,7 @@ double largest_dual_norm(const Penalty& penalty, const GradientBound& bound);
 // each. The penalty is a sum over parts, which are groups, or features where each stands alone.
 class PenaltyProx {
  public:
-  // Takes copies of the penalty's arrays; throws if groups or weights are out of range.
+  // Takes copies of the penalty's arrays.
   explicit PenaltyProx(const Penalty& penalty);
 
   // Whether each part is one feature.
@@ -160,7 +175,6 @@ class PenaltyProx {
   const int64_t* begin(int64_t part) const {
     return order_.data() + (by_feature_ ? part : first_[part]);
   }
-  void sort_features(const int32_t* groups, int64_t n_groups);
   void soften(double* V, double shrink, double damp, int64_t from, int64_t to) const;
   void shrink_groups(double* V, double step, int64_t from, int64_t to);
   void shrink_group(double* v, const int64_t* features, int64_t size, int64_t width, double step);

@@ -31,7 +31,9 @@ class PenaltyLayout {
     if (grouped_ && !single_) group_.assign(groups, groups + d);
     if (!single_) offsets_.assign(n_groups_ + 1, 0);
     if (!in_order_)
-      list_members(d, omega);
+      list_by_group(d, n_groups_, [&](int64_t j) {
+        return !(omega[j] > 0.0) ? -1 : grouped_ ? groups[j] : j;
+      }, offsets_, members_);
     else if (!single_)
       list_in_order(d);
     for (int64_t g = 0; g < n_groups_; ++g)
@@ -181,16 +183,6 @@ class PenaltyLayout {
     for (int64_t j = 0; j < d; ++j) offsets_[group_[j] + 1] = j + 1;
     for (int64_t g = 0; g < n_groups_; ++g)
       offsets_[g + 1] = std::max(offsets_[g], offsets_[g + 1]);
-  }
-
-  void list_members(int64_t d, const double* omega) {
-    for (int64_t j = 0; j < d; ++j)
-      if (omega[j] > 0.0) ++offsets_[(grouped_ ? group_[j] : j) + 1];
-    for (int64_t g = 0; g < n_groups_; ++g) offsets_[g + 1] += offsets_[g];
-    members_.resize(offsets_[n_groups_]);
-    std::vector<int64_t> fill(offsets_.begin(), offsets_.end() - 1);
-    for (int64_t j = 0; j < d; ++j)
-      if (omega[j] > 0.0) members_[fill[grouped_ ? group_[j] : j]++] = static_cast<int32_t>(j);
   }
 
   template <typename Visit>

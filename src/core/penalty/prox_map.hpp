@@ -124,29 +124,19 @@ class SdcaGroups {
   void take(const std::vector<int32_t>& features, const Penalty& penalty) {
     penalty_ = &penalty;
     std::vector<int32_t> number(static_cast<std::size_t>(penalty.n_groups), -1);
-    std::vector<int64_t> sizes;
+    int32_t count = 0;
     group_.resize(features.size());
     for (std::size_t j = 0; j < features.size(); ++j) {
       int32_t& known = number[penalty.groups[features[j]]];
-      if (known < 0) {
-        group_[j] = known = static_cast<int32_t>(sizes.size());
-        sizes.push_back(1);
-      } else {
-        ++sizes[group_[j] = known];
-      }
+      if (known < 0) known = count++;
+      group_[j] = known;
     }
-    first_.assign(sizes.size() + 1, 0);
+    list_by_group(std::ssize(features), count, [&](int64_t j) { return group_[j]; }, first_,
+                  members_);
     int64_t widest = 0;
-    for (std::size_t g = 0; g < sizes.size(); ++g) {
-      first_[g + 1] = first_[g] + sizes[g];
-      widest = std::max(widest, sizes[g]);
-    }
-    members_.resize(features.size());
-    std::vector<int64_t> next(first_.begin(), first_.end() - 1);
-    for (std::size_t j = 0; j < features.size(); ++j)
-      members_[next[group_[j]]++] = static_cast<int32_t>(j);
-    stale_.assign(sizes.size(), 1);
-    alive_.assign(sizes.size(), 0);
+    for (int32_t g = 0; g < count; ++g) widest = std::max(widest, first_[g + 1] - first_[g]);
+    stale_.assign(static_cast<std::size_t>(count), 1);
+    alive_.assign(static_cast<std::size_t>(count), 0);
     cached_.assign(features.size() * static_cast<std::size_t>(penalty.outputs), 0.0);
     gathered_.resize(static_cast<std::size_t>(widest * penalty.outputs));
     scratch_.reserve(widest * penalty.outputs);

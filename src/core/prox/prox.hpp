@@ -367,7 +367,7 @@ inline double project_epigraph(const double* y, const double* r, int64_t n, doub
 }
 
 // -----------------------------------------------------------------
-// Many short rows at once: their projections on simplices, and their norms.
+// Many short rows at once: their projections on simplices.
 
 // Thirty-two rows side by side: entry k of row l is at block()[k * kLanes + l].
 //
@@ -398,8 +398,5 @@ class SimplexBatch {
 // Every row of Y (n x entries) on the simplex of its own mass; out may be Y.
 void project_simplex_rows(const double* Y, const double* mass, int64_t n, int64_t entries,
                           double* out);
-
-// sums[j] = Σ_k V_jk² for `count` rows of K entries, added up four at a time.
-void sum_row_squares(const double* V, int64_t count, int64_t K, double* sums);
 
 }  // namespace sparsvm

@@ -309,14 +309,9 @@ template <int P, int N>
 struct RowTile {
   static constexpr int vectors = P;
   int64_t first, last;
-  Simd once;  // 1 where the last vector has entries that the others have not, 0 elsewhere
 
   SPARSVM_INLINE RowTile(int64_t from, int64_t size)
-      : first(from), last(from + (N < 4 ? 0 : size - 4)) {
-    // Read where it lies: made here, lane by lane, it would be waited for.
-    static constexpr double lanes[] = {0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0};
-    once = SPARSVM_LOAD(lanes + (N < 4 ? 7 - N : size - 4 * (P - 1) - 1));
-  }
+      : first(from), last(from + (N < 4 ? 0 : size - 4)) {}
 
   SPARSVM_INLINE int64_t at(int p) const { return p + 1 < P ? first + 4 * p : last; }
 
@@ -344,25 +339,6 @@ struct RowTile {
 
   SPARSVM_INLINE void store(double* row, const Simd (&v)[P]) const {
     repeat<P>([&](auto p) SPARSVM_INLINE_LAMBDA { store(row, p, v[p]); });
-  }
-
-  // sum = the entries of the tile, each once, lane by lane.
-  SPARSVM_INLINE void total(const Simd (&v)[P], Simd& sum) const {
-    // Two sums by turns, since each waits for its own last one.
-    Simd other = v[P - 1] * once;
-    if constexpr (P > 1) {
-      sum = v[0];
-      repeat<P - 2>([&](auto p) SPARSVM_INLINE_LAMBDA {
-        if constexpr (p % 2 == 0) {
-          other += v[p + 1];
-        } else {
-          sum += v[p + 1];
-        }
-      });
-      sum += other;
-    } else {
-      sum = other;
-    }
   }
 };
 
@@ -399,20 +375,18 @@ struct ManyTiles {
   }
 };
 
-// use(tiles), once, with the tiles of rows of `entries` >= least.
-template <int least, typename Use>
+// use(tiles), once, with the tiles of rows of at least two entries.
+template <typename Use>
 SPARSVM_INLINE void with_tiles(int64_t entries, Use use) {
   const auto one = [&]<int P, int N>() SPARSVM_INLINE_LAMBDA {
     use(OneTile<RowTile<P, N>>{RowTile<P, N>(0, entries)});
   };
   if (entries > kMostInTile) return use(ManyTiles{entries});
-  if constexpr (least <= 4) {
-    switch (entries) {
-      case 2: return one.template operator()<1, 2>();
-      case 3: return one.template operator()<1, 3>();
-      case 4: return one.template operator()<1, 4>();
-      default: break;
-    }
+  switch (entries) {
+    case 2: return one.template operator()<1, 2>();
+    case 3: return one.template operator()<1, 3>();
+    case 4: return one.template operator()<1, 4>();
+    default: break;
   }
   switch ((entries + 3) / 4) {
     case 2: return one.template operator()<2, 4>();

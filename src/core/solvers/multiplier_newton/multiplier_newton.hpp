@@ -47,7 +47,11 @@ class NewtonFeatures {
       const double size = p_.penalty.omega[j] > 0.0 ? p_.penalty.omega[j] : rms[j];
       inverse[j] = size > 0.0 ? 1.0 / size : 1.0;
     }
-    group_features();
+    const bool grouped = manifold_.grouped();
+    const int64_t groups = grouped ? p_.penalty.n_groups : d_;
+    list_by_group(d_, groups, [&](int64_t j) { return grouped ? p_.penalty.groups[j] : j; },
+                  group_first_, group_member_);
+    in_set_.assign(size(groups), 0);
   }
 
   // Whether all features take part from the beginning: outsiders would cost no less, or the
@@ -93,21 +97,6 @@ class NewtonFeatures {
   using Settings = MultiplierNewtonSettings;
 
   static std::size_t size(int64_t count) { return static_cast<std::size_t>(count); }
-
-  // Features of every group; single features where the penalty has no groups.
-  void group_features() {
-    const bool grouped = manifold_.grouped();
-    const int64_t groups = grouped ? p_.penalty.n_groups : d_;
-    group_first_.assign(size(groups + 1), 0);
-    for (int64_t j = 0; j < d_; ++j) ++group_first_[(grouped ? p_.penalty.groups[j] : j) + 1];
-    std::partial_sum(group_first_.begin(), group_first_.end(), group_first_.begin());
-    group_member_.resize(size(d_));
-    std::vector<int64_t> next(group_first_.begin(), group_first_.end() - 1);
-    for (int64_t j = 0; j < d_; ++j) {
-      group_member_[next[grouped ? p_.penalty.groups[j] : j]++] = static_cast<int32_t>(j);
-    }
-    in_set_.assign(size(groups), 0);
-  }
 
   // Whether a group must take part: it has non-zero or unpenalised coordinates.
   bool needed(int64_t g, const double* weights) const {

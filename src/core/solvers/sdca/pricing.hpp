@@ -121,15 +121,6 @@ class SdcaPrices {
 
   // The dual norms of the groups: single features from first on, or all groups.
   void measure(int64_t first, int64_t last) {
-    if (single_ && joint_ && shape_.sums_squares()) {
-      row_squares_.resize(static_cast<std::size_t>(last - first));
-      sum_row_squares(pull_.data(), last - first, outputs_, row_squares_.data());
-      for (int64_t j = first; j < last; ++j) {
-        const double length = std::sqrt(row_squares_[static_cast<std::size_t>(j - first)]);
-        norms_[group_of(j)] = length / (shape_.radius * problem_.penalty.omega[j]);
-      }
-      return;
-    }
     if (single_) {
       for (int64_t j = first; j < last; ++j)
         norms_[group_of(j)] =
@@ -160,7 +151,6 @@ class SdcaPrices {
   bool single_;                          // every group is one feature,
   std::optional<PenaltyLayout> layout_;  // otherwise what belongs to which
   MmapVector<double> pull_, norms_, values_;
-  std::vector<double> row_squares_;
   double largest_ = 0.0, squares_ = 0.0, conjugate_ = 0.0;
 };
 
