@@ -132,8 +132,8 @@ def main():
     parser.add_argument("--what", choices=["fit", "path", "cv"], default="fit")
     args = parser.parse_args()
     prepare.GATHERED_BYTES = 1 << 30 if args.method == "gathered" else 0
-    prepare.TALL = np.inf
-    hinge.TALL = np.inf if args.method == "clusters" else 1e-9
+    prepare.TALL_ROWS = np.inf
+    hinge.TALL_ROWS = np.inf if args.method == "clusters" else 1e-9
     X, y = generated(args.rows, 40)
     size = args.rows // 20
     parts = [(X[at : at + size], y[at : at + size]) for at in range(0, args.rows, size)]

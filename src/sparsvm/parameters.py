@@ -12,7 +12,7 @@ import numpy as np
 Self = TypeVar("Self", bound="Parameterised")
 
 # Solvers form products such as x² margin / alpha and their squares, which must not overflow.
-LARGEST, SMALLEST = 1e50, 1e-50
+LARGEST_NUMBER, SMALLEST_NUMBER = 1e50, 1e-50
 
 
 def number(value: Any) -> float:

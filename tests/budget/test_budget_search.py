@@ -13,7 +13,7 @@ from sparsvm.budget import BudgetSearch
 from sparsvm.budget import search as budget_search
 from sparsvm.budget.cone import by_cone_program
 from sparsvm.budget.frontier_ends import Infeasible, least_hinge, zero_point
-from sparsvm.budget.problem import FEASIBLE, ConstrainedProblem
+from sparsvm.budget.problem import FEASIBILITY, ConstrainedProblem
 from sparsvm.certificate.certify import certify
 from sparsvm.losses import Hinge
 from sparsvm.penalties import L1, L2, GroupL2, GroupLinf
@@ -31,7 +31,7 @@ def ends(problem):
     """The least hinge of any model and that of the intercepts alone."""
     constrained = ConstrainedProblem(problem, 0.0)
     least, _ = least_hinge(constrained, exact)
-    return 0.0 if least <= FEASIBLE else least, zero_point(constrained).hinge
+    return 0.0 if least <= FEASIBILITY else least, zero_point(constrained).hinge
 
 
 def solve(problem, eta, tol=1e-6):
@@ -56,7 +56,7 @@ def assert_agrees(problem, solution, tol=1e-5):
     # Either may exceed the budget by a rounding, of which 1 / alpha is the price.
     unit = ConstrainedProblem(problem, solution.eta).unit
     price = 1.0 / solution.alpha if solution.alpha > 0.0 else 0.0
-    slack = oracle.accuracy + FEASIBLE * unit * price
+    slack = oracle.accuracy + FEASIBILITY * unit * price
     assert abs(solution.objective - oracle.value) <= tol * oracle.value + slack
     assert solution.dual_objective <= oracle.value * (1.0 + 1e-7) + slack
 

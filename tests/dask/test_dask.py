@@ -102,7 +102,7 @@ def test_smooth_losses_sum_their_derivatives_on_the_cluster(client):
 
 @pytest.mark.parametrize("tall", [np.inf, 1e-9], ids=["clusters", "multipliers"])
 def test_the_same_partitioning_gives_the_same_bits(client, monkeypatch, tall):
-    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL_ROWS", tall)
     X, y = _data()
     arrays = da.from_array(X, chunks=(250, -1)), da.from_array(y, chunks=250)
     one = SparseSVC(alpha=0.01, client=client).fit(*arrays)
@@ -118,7 +118,7 @@ def test_64_partitions_without_some_classes_rows_or_weight_have_the_bits_of_thre
     client, monkeypatch, method, kind
 ):
     tall = 1e-9 if method == "multipliers" else np.inf
-    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL_ROWS", tall)
     if method == "gathered":
         monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", 1 << 28)
     X, y = _data(n=640, d=8)
@@ -227,7 +227,9 @@ def _objectives(what, room, **where):
     "what", ["clusters", "multipliers", "smooth", "gathered", "path", "cross-validation"]
 )
 def test_what_runs_survives_the_death_of_a_worker(monkeypatch, what):
-    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", 1e-9 if what == "multipliers" else np.inf)
+    monkeypatch.setattr(
+        "sparsvm.partitioned.hinge.TALL_ROWS", 1e-9 if what == "multipliers" else np.inf
+    )
     if what == "gathered":
         monkeypatch.setattr("sparsvm.partitioned.prepare.GATHERED_BYTES", 1 << 28)
     X, y = _data(n=4000)

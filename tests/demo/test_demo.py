@@ -90,7 +90,7 @@ def test_of_equally_accurate_strengths_the_stronger_penalty_is_chosen(parameter,
 
 def test_what_to_try_next_runs(capsys):
     names: dict = {}
-    exec(demo.NEXT, names)
+    exec(demo.NEXT_STEPS, names)
     assert names["model"].dual_gap_ <= 1e-3
     assert 0 < len(names["model"].selected_features_) < 13
     assert capsys.readouterr().out

@@ -375,7 +375,7 @@ def test_progress_counts_models_within_a_fold(data, n_jobs, monkeypatch):
     X, y = data
     seen = []
     monkeypatch.setattr(cv_progress, "_shown", lambda: nullcontext(lambda *told: seen.append(told)))
-    monkeypatch.setattr(cv_progress, "_LOOK", 1e-3)
+    monkeypatch.setattr(cv_progress, "_READING_PAUSE", 1e-3)
     quick(verbose=True, n_alphas=30, cv=2, n_jobs=n_jobs).fit(X, y)
     solved = [told[0] for told in seen]
     assert solved == sorted(solved)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from sparsvm.numerics.rows import NARROW, of_class, row_blocks, row_max, row_sum
+from sparsvm.numerics.rows import NARROW_WIDTH, of_class, row_blocks, row_max, row_sum
 
 
-@pytest.mark.parametrize("columns", [1, 2, NARROW, NARROW + 1])
+@pytest.mark.parametrize("columns", [1, 2, NARROW_WIDTH, NARROW_WIDTH + 1])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_rows_are_reduced_as_by_numpy_and_left_alone(columns, order):
     rng = np.random.default_rng(columns)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sparsvm import SparseSVC as OnOneMachine
 from sparsvm.losses import Hinge, Logistic
 from sparsvm.partitioned import SparseSVC, split_rows
-from sparsvm.partitioned.derivatives import SPARSE, Place, curvature
+from sparsvm.partitioned.derivatives import SPARSE_SHARE, Place, curvature
 from sparsvm.partitioned.engine import Threads
 from sparsvm.partitioned.multipliers import MultiplierFits
 from sparsvm.partitioned.proximal_hinge import ProximalHinge
@@ -28,7 +28,7 @@ def _data(n=900, d=12, K=4, seed=0):
 def method(request, monkeypatch):
     """Let one method solve everything, from a small sample and with few clusters."""
     tall = np.inf if request.param == "clusters" else 1e-9
-    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL_ROWS", tall)
     monkeypatch.setattr("sparsvm.partitioned.hinge.SINGLES", 40)
     monkeypatch.setattr("sparsvm.partitioned.hinge.GROUPS", 30)
     monkeypatch.setattr("sparsvm.partitioned.prepare.SAMPLE_ROWS", 100)
@@ -170,7 +170,7 @@ def test_the_lagrangian_is_below_the_hinge_with_derivatives_of_both_orders():
 
 
 def test_too_few_passes_end_with_the_gap_that_is_proved(monkeypatch):
-    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", 1e-9)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL_ROWS", 1e-9)
     X, y = _data()
     best = OnOneMachine(alpha=0.01, tol=1e-8).fit(X, y).objective_
     with pytest.warns(UserWarning, match=r"passes \(max_iter\)"):
@@ -201,7 +201,7 @@ def test_sums_over_many_partitions_hold_few_partial_sums():
 
 
 def test_a_fit_that_no_step_improves_any_more_ends(monkeypatch):
-    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", 1e-9)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL_ROWS", 1e-9)
     X, y = _data(n=200)
     with pytest.warns(UserWarning, match=r"\(stalled\)"):
         model = SparseSVC(alpha=0.01, tol=1e-14).fit(split_rows(X, y, rows=50))
@@ -210,7 +210,7 @@ def test_a_fit_that_no_step_improves_any_more_ends(monkeypatch):
 
 
 @pytest.mark.parametrize("loss", [Logistic(), ProximalHinge(3.0)])
-@pytest.mark.parametrize("share", [0.3 * SPARSE, 3.0 * SPARSE])
+@pytest.mark.parametrize("share", [0.3 * SPARSE_SHARE, 3.0 * SPARSE_SHARE])
 @pytest.mark.parametrize("count", [0, 7, 20])
 def test_sparse_and_dense_columns_have_the_same_second_derivatives(loss, share, count):
     rng = np.random.default_rng(0)

@@ -100,7 +100,7 @@ def test_smooth_losses_take_weights_costs_and_sparse_rows(monkeypatch):
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("tall", [np.inf, 1e-9])
 def test_above_alpha_max_every_weight_is_zero(monkeypatch, penalty, loss, tall):
-    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL", tall)
+    monkeypatch.setattr("sparsvm.partitioned.hinge.TALL_ROWS", tall)
     X, y = _data(n=100)
     model = SparseSVC(loss, penalty, alpha=100.0, tol=1e-4).fit(split_rows(X, y, rows=30))
     whole = OnOneMachine(loss, penalty, alpha=100.0, tol=1e-6).fit(X, y)
@@ -414,6 +414,6 @@ def test_rows_that_the_driver_may_hold_are_gathered_and_others_are_not(monkeypat
         assert model.objective_ == pytest.approx(whole.objective_, rel=2e-4)
         assert model.coef_.dtype == np.float32
     # Passes are as cheap where rows are many for each coefficient.
-    monkeypatch.setattr("sparsvm.partitioned.prepare.TALL", 1.0)
+    monkeypatch.setattr("sparsvm.partitioned.prepare.TALL_ROWS", 1.0)
     model = SparseSVC(**options).fit(split_rows(rows, y, weight, rows=70))
     assert model.n_iter_ > 1

@@ -21,7 +21,7 @@ from sparsvm.solvers.cone_model import MOST_ENTRIES, ConeModel, cone_entries
 # Settings: what the cone solver, accurate to 1e-11, cannot tell from a group of zeros, relative to
 # the largest, and from a weight on the bound of its group.
 ZERO_GROUP = 1e-9
-INSIDE = 1e-6
+INNER_SHARE = 1e-6
 
 
 def fits_cone_program(problem: ConstrainedProblem) -> bool:
@@ -62,7 +62,7 @@ def _without_inner_slopes(
     np.maximum.at(largest, model.groups, sizes)
     # Groups of zeros have slopes.
     largest[largest <= ZERO_GROUP * largest.max()] = 0.0
-    inside = (sizes < (1.0 - INSIDE) * largest[model.groups]).reshape(coef.shape)
+    inside = (sizes < (1.0 - INNER_SHARE) * largest[model.groups]).reshape(coef.shape)
     for _ in range(2):
         # Balancing comes first, which would undo what is repaired; twice, because the first
         # change leaves a rounding error of its size.

@@ -19,7 +19,7 @@ from sparsvm.numerics.rounding import EPS
 # Newton steps to the budget, or factors by a rounding onto the margins: either ends long before.
 MOST_STEPS = 100
 # A few roundings to the safe side, relative and of the whole way.
-SAFE, SAFE_SHARE = 1e-14, 1e-16
+SAFETY, SAFETY_SHARE = 1e-14, 1e-16
 # Units of the last place by which a classifier is lengthened that falls short of a margin.
 LENGTHENING = 4.0 * EPS
 # Doublings of a stretch that the first order got wrong.
@@ -128,7 +128,7 @@ def last_within(problem: ConstrainedProblem, inside: Floats, outside: Floats) ->
         if not slope > 0.0:
             break
         # A few roundings to the safe side end the approach, which would otherwise be to the bit.
-        share = share - (hinge - budget) / slope * (1.0 + SAFE) - SAFE_SHARE
+        share = share - (hinge - budget) / slope * (1.0 + SAFETY) - SAFETY_SHARE
         if not share > 0.0:
             break
     return 0.0

@@ -21,14 +21,14 @@ from sparsvm.problem.solution import Solution, Start
 Solve = Callable[[Problem, Start | None, float], Solution]
 
 # Settings.
-# Relative gaps of the regularised problems: SHARP is reached as a rule, SHARPEST often.
-SHARP, SHARPEST = 1e-8, 1e-10
+# Relative gaps of the regularised problems: SHARP_GAP is reached as a rule, SHARPEST_GAP often.
+SHARP_GAP, SHARPEST_GAP = 1e-8, 1e-10
 # The least hinge is sought at alphas that fall by this factor, down to the last digit of the first,
 # until the penalty costs less than this share of the mean margin.
-FALL, LAST_ALPHA = 0.01, 1e-16
-NO_COST = 1e-7
+ALPHA_FALL, LAST_ALPHA = 0.01, 1e-16
+NEGLIGIBLE_COST = 1e-7
 # What is infeasible is shown by a bound on the penalty of models of this share of the least hinge.
-BELOW_LEAST = 0.99
+HINGE_SHARE = 0.99
 
 
 class Infeasible(ValueError):
@@ -66,14 +66,14 @@ def least_hinge(problem: ConstrainedProblem, solve: Solve) -> tuple[float, list[
     least, duals, start = np.inf, [], None
     smallest = LAST_ALPHA * alpha
     while alpha > smallest:
-        alpha *= FALL
-        found = solve(other.at(alpha), start, SHARP)
+        alpha *= ALPHA_FALL
+        found = solve(other.at(alpha), start, SHARP_GAP)
         hinge = problem.hinge(found.coef, found.intercept)
         least = min(least, hinge)
         duals.append(found.dual)
         cost = alpha * easy.value(found.coef)
         # Zeros cost nothing either, and may only mean that alpha is still too large.
-        if problem.is_met_by(least) or 0.0 < cost <= NO_COST * problem.unit:
+        if problem.is_met_by(least) or 0.0 < cost <= NEGLIGIBLE_COST * problem.unit:
             break
         start = Start(found.coef, found.intercept, found.dual)
     return least, duals
@@ -96,7 +96,7 @@ def _refusal(problem: ConstrainedProblem, least: float, duals: list[Floats]) -> 
         f"eta={problem.eta:g} is below the least mean hinge that any model attains on these data, "
         f"{least:.9g}"
     )
-    below = BELOW_LEAST * least
+    below = HINGE_SHARE * least
     slightly_less = ConstrainedProblem(problem.regularised, below)
     largest = max(slightly_less.bound(dual).value for dual in duals)
     if largest > 0.0:

@@ -31,12 +31,12 @@ from sparsvm._typing import Floats
 from sparsvm.certificate.dual_slope import limit
 from sparsvm.certificate.gap import repaired_dual
 from sparsvm.losses import Hinge
-from sparsvm.numerics.rounding import UNIT, UP
+from sparsvm.numerics.rounding import UNIT, UP_FACTOR
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import History
 
 # What a budget may be exceeded by, times max(eta, mean margin): the promise of the estimator.
-FEASIBLE = 1e-9
+FEASIBILITY = 1e-9
 # What the rounding of a dual value may amount to, in max(eta, mean margin), and the size of numbers
 # that have no digits left to scale: near the smallest there are.
 VALUE_ROUNDING, NO_DIGITS = 32.0 * UNIT, 1e-250
@@ -151,7 +151,7 @@ class ConstrainedProblem:
 
     def is_met_by(self, hinge: float) -> bool:
         """Whether a mean hinge is within the budget and the violation that is promised."""
-        return hinge - self.eta <= FEASIBLE * self.unit
+        return hinge - self.eta <= FEASIBILITY * self.unit
 
     def bound(self, dual: Floats | None) -> Bound:
         """Return the lower bound made from any (n, K) array, repaired into a dual point first."""
@@ -215,7 +215,7 @@ class ConstrainedProblem:
                 break
             active = fewer
         rest = np.maximum(s * V - rho, 0.0)
-        return s * excess - float(rest @ rest) / (2.0 * (1.0 - rho)) * UP, 1.0 / s
+        return s * excess - float(rest @ rest) / (2.0 * (1.0 - rho)) * UP_FACTOR, 1.0 / s
 
     def floor(self, W: Floats, b: Floats, alpha: float) -> float:
         """Return the rounding error of the gap: that of the mean hinge, over the multiplier."""
@@ -301,7 +301,7 @@ class ConstrainedSolution:
         seconds: float,
         history: History,
         solver: str,
-        feasible: float = FEASIBLE,
+        feasible: float = FEASIBILITY,
         status_if_not: str = "max_iter",
     ) -> ConstrainedSolution:
         """Build the solution from a certificate recomputed from scratch.

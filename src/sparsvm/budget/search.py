@@ -12,8 +12,8 @@ from sparsvm._typing import Floats
 from sparsvm.budget.cone import by_cone_program, fits_cone_program
 from sparsvm.budget.frontier import FrontierPoint, chord_alpha, models, on_margins, slope_between
 from sparsvm.budget.frontier_ends import (
-    SHARP,
-    SHARPEST,
+    SHARP_GAP,
+    SHARPEST_GAP,
     alpha_of_zeros,
     refuse_if_infeasible,
     zero_point,
@@ -31,14 +31,14 @@ from sparsvm.solvers.run.progress import progress
 # Settings.
 # Relative gaps from which on a search that is stuck is worth another method, and from which on a
 # regularised problem counts as unsolved.
-STUCK_GAP, FAILED = 1e-8, 1e-5
+STUCK_GAP, FAILED_GAP = 1e-8, 1e-5
 # Two alphas are apart above, and the same below, such a relative distance.
-APART, SAME = 1e-6, 1e-7
+DISTINCT_ALPHAS, EQUAL_ALPHAS = 1e-6, 1e-7
 # A search without progress goes on by geometric means for so many solves.
 MOST_IDLE = 8
 # Feasibility is in doubt where the penalty is this small a share of the objective, and the search
 # at its end where it is this small a share of the mean margin.
-SMALL_SHARE, VANISHED = 1e-3, 1e-13
+SMALL_SHARE, VANISHED_SHARE = 1e-3, 1e-13
 # The typical alpha is offset + slope * root(share of the largest hinge), as a share of a bound on
 # alpha_max: measured on leukemia and digits with l1, l1/l2 and l1/linf, within a factor of 2. The
 # last is that of a budget of zero.
@@ -46,14 +46,14 @@ TYPICAL_OFFSET, TYPICAL_SLOPE, TYPICAL_ZERO = 0.12, 0.5, 0.02
 # The rest are rules of thumb that were set once. The second alpha aims beyond the budget by this
 # share of the way to it, at no less than the second share of the budget, and is the first one
 # times or divided by the third at most.
-BEYOND, LEAST_AIM, SECOND_FACTOR = 0.3, 0.3, 3.0
+AIM_SHARE, LEAST_AIM, SECOND_FACTOR = 0.3, 0.3, 3.0
 # Tolerance of a solve in tolerances of the penalty's share of the objective, and that share before
 # it is known.
 INNER_TOL, FIRST_SHARE = 0.1, 0.2
 # With a budget of zero every alpha is this share of the last one. Otherwise a smaller alpha is
 # this share of it where nothing is known, and within these limits.
-NEXT_FOR_ZERO = 0.1
-SMALLER, LEAST_SMALLER, MOST_SMALLER = 0.3, 0.05, 0.98
+ZERO_FACTOR = 0.1
+ALPHA_SHARE, LEAST_ALPHA_SHARE, MOST_ALPHA_SHARE = 0.3, 0.05, 0.98
 # Shares of the gap before that a solve leaves: from the first on there is no progress, from the
 # second on it is slow.
 NO_PROGRESS, SLOW_PROGRESS = 0.99, 0.3
@@ -178,7 +178,7 @@ class _Search:
             if self.problem.eta == 0.0:
                 # From some alpha on no margin is given up for a smaller penalty; below that, only
                 # the rounding of the solves changes.
-                self._visit(NEXT_FOR_ZERO * self.last.alpha, None)
+                self._visit(ZERO_FACTOR * self.last.alpha, None)
                 self._require_feasible()
                 self.stuck = self.stuck or self.idle > 2
             elif self.previous is None:
@@ -200,7 +200,7 @@ class _Search:
         """Return the second alpha: the first one moved along the typical curve, a bit beyond."""
         eta = self.problem.eta
         aim = min(
-            max(eta + BEYOND * (eta - first.hinge), LEAST_AIM * eta),
+            max(eta + AIM_SHARE * (eta - first.hinge), LEAST_AIM * eta),
             0.5 * (eta + self.hinge_of_zeros),
         )
         ratio = self._typical_alpha(aim) / self._typical_alpha(first.hinge)
@@ -211,11 +211,11 @@ class _Search:
         """Solve at ``alpha`` and take the solution as one end of the enclosing pair."""
         share = self.last.share if self.last is not None else FIRST_SHARE
         tol = min(INNER_TOL * self.control.tol * share, self.tightest)
-        tol = max(tol, SHARP if self.tightest > SHARP else SHARPEST)
+        tol = max(tol, SHARP_GAP if self.tightest > SHARP_GAP else SHARPEST_GAP)
         if start is None and self.last is not None:
             start = Start(self.last.coef, self.last.intercept, self.last.dual)
         found = self.solve(self.problem.at(alpha), start, tol)
-        self.failed += not found.converged and found.relative_gap > FAILED
+        self.failed += not found.converged and found.relative_gap > FAILED_GAP
         point = FrontierPoint.of(self.problem, alpha, found.coef, found.intercept, found.dual)
         self._take(point, self.problem.bound(found.dual))
 
@@ -268,8 +268,8 @@ class _Search:
         """Return a smaller alpha."""
         assert self.last is not None
         alpha, beyond = self.last.alpha, self._beyond()
-        ratio = SMALLER if beyond is None else beyond / alpha
-        return alpha * float(np.clip(ratio, LEAST_SMALLER, MOST_SMALLER))
+        ratio = ALPHA_SHARE if beyond is None else beyond / alpha
+        return alpha * float(np.clip(ratio, LEAST_ALPHA_SHARE, MOST_ALPHA_SHARE))
 
     def _between(self, under: FrontierPoint) -> float:
         """Return an alpha between those of the pair: by cubic, and every other time by chord."""
@@ -285,15 +285,15 @@ class _Search:
             else:
                 alpha = slope_between(eta, over, under)
         known = [point.alpha for point in (over, under) if point.penalty > 0.0]
-        if self.idle > 1 and max(known) > (1.0 + APART) * min(known):
+        if self.idle > 1 and max(known) > (1.0 + DISTINCT_ALPHAS) * min(known):
             # Neither rule gets far where the frontier bends over many powers of ten.
             self.stuck = self.idle > MOST_IDLE
             return float(np.sqrt(min(known) * max(known)))
-        near = any(abs(alpha - other) <= SAME * alpha for other in known)
+        near = any(abs(alpha - other) <= EQUAL_ALPHAS * alpha for other in known)
         if alpha == 0.0 or near or self.idle > 1:
             # Nothing lies between: what is left of the gap is that of the solves themselves.
-            self.stuck = self.tightest <= SHARPEST
-            self.tightest = SHARP if self.tightest > SHARP else SHARPEST
+            self.stuck = self.tightest <= SHARPEST_GAP
+            self.tightest = SHARP_GAP if self.tightest > SHARP_GAP else SHARPEST_GAP
         return alpha if alpha > 0.0 else float(np.sqrt(min(known) * max(known)))
 
     def _beyond(self) -> float | None:
@@ -321,7 +321,7 @@ class _Search:
         assert self.last is not None
         if self.last.penalty == 0.0 or self.last.share > SMALL_SHARE:
             return
-        self.stuck = self.last.alpha * self.last.penalty < VANISHED * self.problem.unit
+        self.stuck = self.last.alpha * self.last.penalty < VANISHED_SHARE * self.problem.unit
         if self.under is not None or self.checked:
             return
         self.checked = True

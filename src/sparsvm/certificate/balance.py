@@ -36,19 +36,19 @@ from sparsvm.problem.problem import Problem
 TOLERANCE = 64.0 * EPS
 # Class entries below this share of the largest are dropped: they are worth less than the rounding
 # of the others, and would leave the Newton systems singular.
-NEGLIGIBLE = 1e-13
+NEGLIGIBLE_SHARE = 1e-13
 # What is dropped round by round where a balance with unpenalised features has no minimiser: ten
 # times as much each time.
-DROPPED = (NEGLIGIBLE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
+DROPPED_SHARES = (NEGLIGIBLE_SHARE, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
 # Relative imbalances of classes whose square is below rounding.
-NEARLY = 1e-8
+NEAR_BALANCE = 1e-8
 # Up to so many classes powers of the matrix of arcs take less time than SciPy's search.
 FEW_CLASSES = 64
 # Systems whose Cholesky factor has no smaller pivot, the diagonal being 1, are far from singular.
 SAFE_PIVOT = 1e-5
 # Newton steps to a balance, an end only; before it they end after so many without a smaller
 # residual, and at the level of rounding (in EPS) after the first of these.
-NEWTON_STEPS, STALLS, ROUNDED = 200, 10, 16.0
+NEWTON_STEPS, STALLS, ROUNDING_LEVEL = 200, 10, 16.0
 # Exponents whose exponentials, and their products, are in the range of doubles.
 MOST_EXPONENT = 300.0
 
@@ -94,7 +94,7 @@ def _balance_signs(y: Indices, entries: Floats) -> Floats:
     other = entries.copy()
     other[rows, y] = 0.0
     positive, negative = own.sum(axis=0), other.sum(axis=0)
-    linked = np.minimum(positive, negative) > NEGLIGIBLE * np.maximum(positive, negative)
+    linked = np.minimum(positive, negative) > NEGLIGIBLE_SHARE * np.maximum(positive, negative)
     ratio = np.ones_like(positive)
     np.divide(negative, positive, out=ratio, where=linked)
     root = np.sqrt(ratio)
@@ -129,7 +129,7 @@ def _balance_pairs(
 
 def _balance_columns(y: Indices, entries: Floats, columns: Floats, by_mass: bool) -> Floats:
     rows = np.arange(y.size)
-    for negligible in DROPPED:
+    for negligible in DROPPED_SHARES:
         entries = entries * np.exp(_minimise(columns, y, entries, _column_hessian))
         totals = entries.sum(axis=1)
         signed = entries.copy()
@@ -170,7 +170,7 @@ def _between_connected_classes(
     entries: Floats, class_sums: Floats, y: Indices
 ) -> tuple[Floats, Floats]:
     """Drop entries between different strongly connected components: no multiple balances them."""
-    arcs = class_sums > NEGLIGIBLE * class_sums.max(initial=0.0)
+    arcs = class_sums > NEGLIGIBLE_SHARE * class_sums.max(initial=0.0)
     if _is_complete(arcs):
         return entries, class_sums
     kept = arcs
@@ -201,7 +201,7 @@ def _factors_of_one_step(class_sums: Floats) -> Floats | None:
     """
     excess = class_sums.sum(axis=0) - class_sums.sum(axis=1)
     laplacian = _class_hessian(class_sums, np.arange(0), class_sums)
-    if np.any(np.abs(excess) > NEARLY * laplacian.diagonal()) or not _is_strongly_connected(
+    if np.any(np.abs(excess) > NEAR_BALANCE * laplacian.diagonal()) or not _is_strongly_connected(
         class_sums > 0.0
     ):
         return None
@@ -267,7 +267,7 @@ def _minimise(
         else:
             stalls += 1
         # At rounding level the residual stops falling; then the best so far is the answer.
-        if size <= EPS or stalls > (1 if best_size <= ROUNDED * EPS else STALLS):
+        if size <= EPS or stalls > (1 if best_size <= ROUNDING_LEVEL * EPS else STALLS):
             break
         step = np.zeros((q, K))
         hess = hessian(columns, y, scaled)[np.ix_(variables, variables)]

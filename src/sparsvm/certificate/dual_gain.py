@@ -26,9 +26,9 @@ from sparsvm._typing import Floats
 from sparsvm.problem.problem import Problem
 
 # A concave function is flat at its maximum: an error of 1e-7 in c costs about 1e-14 of it.
-FLAT = 1e-7
+FLAT_STEP = 1e-7
 # No c is told apart from its neighbours closer than this.
-NEXT = 1e-15
+LEAST_STEP = 1e-15
 # Steps, an end only: halvings alone take some 60.
 MOST_STEPS = 100
 
@@ -137,7 +137,7 @@ def maximise(derivatives: Callable[[float], tuple[float, float]], limit: float) 
         # The curvature of an entropy changes in proportion to the distance from the ends: a Newton
         # step is short if it is so by that measure. From a row that fills its mass to rounding it
         # had a length of 4e-15, though the maximum was at 0.99.
-        short = max(FLAT * min(c, limit - c), NEXT * c)
+        short = max(FLAT_STEP * min(c, limit - c), LEAST_STEP * c)
         if low == limit or high - low <= short:
             break
         top = c - first / second if second < 0.0 and np.isfinite(first) else np.nan

@@ -23,9 +23,9 @@ from sparsvm.problem.problem import Problem
 # Linear terms with a dual norm above 1 less this leave the scaling no room.
 EDGE = 1e-6
 # The matrix of the repair, and of columns whose products are split, has at most this many entries.
-LARGEST = 20_000_000
+LARGEST_MATRIX = 20_000_000
 # Rounding errors of slopes, relative to the dual ball, that a tolerance of 1e-8 may feel.
-NOTABLE = 1e-9
+NOTABLE_ROUNDING = 1e-9
 # Groups that are brought back onto the edge may bring others across it: so often; one or two are
 # usual.
 REPAIRS = 8
@@ -39,7 +39,7 @@ def slope(problem: Problem, entries: Floats) -> tuple[Floats, Floats]:
     """
     signed = problem.signed_dual(entries)
     G, error = _rounded_slope(problem, signed)
-    if problem.linear_term is None and _rounding_share(problem, entries) > NOTABLE:
+    if problem.linear_term is None and _rounding_share(problem, entries) > NOTABLE_ROUNDING:
         _sharpen(problem, entries, signed, G, error, np.arange(problem.d))
     return G, error
 
@@ -64,7 +64,7 @@ def _sharpen(
     features: Array,
 ) -> None:
     """Compute the slopes of some features anew, by split products, in place."""
-    if problem.n * features.size > LARGEST:
+    if problem.n * features.size > LARGEST_MATRIX:
         return
     columns = np.asarray(problem.design.gather_columns(features.astype(np.int32)))
     products, errors = split_products(columns, _outputs(problem, signed))
@@ -113,8 +113,8 @@ def largest_slope(problem: Problem, entries: Floats) -> float:
         return terms.dual_norm_within(*slope(problem, entries))
     norm = _quick_largest_slope(problem, entries)
     # Where rounding is a notable part of the dual ball, as with a tiny alpha.
-    blurred = (norm is None or norm > 1.0) and _rounding_share(problem, entries) > NOTABLE
-    if norm is not None and not (blurred and problem.n_outputs * problem.d <= LARGEST):
+    blurred = (norm is None or norm > 1.0) and _rounding_share(problem, entries) > NOTABLE_ROUNDING
+    if norm is not None and not (blurred and problem.n_outputs * problem.d <= LARGEST_MATRIX):
         return norm
     signed = problem.signed_dual(entries)
     G, error = _rounded_slope(problem, signed)
@@ -235,7 +235,7 @@ def with_slope_on_edge(problem: Problem, entries: Floats, where: Array, G: Float
     sample, cls = np.nonzero(entries)
     intercepts = np.arange(problem.n_outputs if problem.fit_intercept else 0)
     outputs = np.concatenate([output, intercepts])
-    if outputs.size * sample.size > LARGEST:
+    if outputs.size * sample.size > LARGEST_MATRIX:
         return None
     used, position = np.unique(feature, return_inverse=True)
     columns = np.asarray(problem.design.gather_columns(used.astype(np.int32)))[:, position]

@@ -15,7 +15,7 @@ from sparsvm.problem.solution import Solution
 
 # Settings.
 # Intercepts that sum to less than this share of the largest are centred up to rounding.
-CENTRED = 1e-15
+CENTRING_SHARE = 1e-15
 # Rounding coefficients to float32 moves the objective by about 1e-7 of itself, so a smaller
 # relative gap cannot be promised for them.
 FLOAT32_TOL = 1e-6
@@ -39,7 +39,7 @@ def centred(problem: Problem, intercept: Floats) -> Floats:
     """
     if problem.n_outputs == 1 or not problem.loss.of_differences:
         return intercept
-    if abs(intercept.mean()) <= CENTRED * np.abs(intercept).max():
+    if abs(intercept.mean()) <= CENTRING_SHARE * np.abs(intercept).max():
         return intercept
     return np.asarray(intercept - intercept.mean())
 
@@ -81,7 +81,7 @@ def finalised(
         return solution
     # (allclose takes ten times as long, which counts where a path has a hundred points.)
     moved = np.abs(intercept - solution.intercept)
-    if unchanged and np.all(moved <= CENTRED * np.abs(solution.intercept)):
+    if unchanged and np.all(moved <= CENTRING_SHARE * np.abs(solution.intercept)):
         return replace(solution, intercept=intercept)
     short = "stalled" if solution.converged else solution.status
     return recertified(problem, solution, coef, intercept, tol, short, overwrite_dual)

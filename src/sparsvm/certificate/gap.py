@@ -38,7 +38,7 @@ from sparsvm.certificate.dual_slope import (
 from sparsvm.losses import Hinge, SmoothLoss
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.packed import Packed
-from sparsvm.numerics.rounding import OTHER_ROUNDINGS, UNIT, UP
+from sparsvm.numerics.rounding import OTHER_ROUNDINGS, UNIT, UP_FACTOR
 from sparsvm.numerics.rows import row_blocks, row_sum
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Certificate
@@ -49,16 +49,16 @@ TRACE = 1e-10
 # Golden sections that leave 1e-13 of an interval.
 GOLDEN, SECTIONS = (5.0**0.5 - 1.0) / 2.0, 62
 # Samples whose worst slopes differ by less than this share are scaled alike.
-ALIKE = 1e-6
+SLOPE_RESOLUTION = 1e-6
 # Cutting rows and balancing again: at most so often, until rows are within this of their masses,
 # and only while the gain grows by a hundredth (where the factor is near 1, by more than rounding).
 CUTS = 30
-WITHIN_MASS = 1e-8
+MASS_TOLERANCE = 1e-8
 NEAR_ONE = 0.99
-WORTH_A_CUT, WORTH_A_CUT_NEAR_ONE = 1.01, 1.0 + 1e-9
+CUT_GAIN, CUT_GAIN_NEAR_ONE = 1.01, 1.0 + 1e-9
 # The search for the largest feasible factor halves its interval, down to a few roundings.
 HALVINGS = 60
-NARROW = 1e-14
+NARROWEST_INTERVAL = 1e-14
 
 
 def duality_gap(
@@ -199,7 +199,7 @@ def _beyond(problem: Problem, entries: Floats) -> Floats | None:
         return None
     norms -= 1.0
     beyond = np.asarray(problem.design.largest_weights(np.maximum(norms, 0.0, out=norms)))
-    if beyond.min(initial=np.inf) >= (1.0 - ALIKE) * beyond.max(initial=0.0):
+    if beyond.min(initial=np.inf) >= (1.0 - SLOPE_RESOLUTION) * beyond.max(initial=0.0):
         return None
     return beyond
 
@@ -225,9 +225,9 @@ def _balanced_within_masses(problem: Problem, entries: Floats) -> Floats:
         factors = _fitting(entries, problem.mass)
         smallest = float(factors.min())
         gain = _gain_within_masses(problem, entries, smallest)
-        worth = WORTH_A_CUT_NEAR_ONE if smallest > NEAR_ONE else WORTH_A_CUT
+        worth = CUT_GAIN_NEAR_ONE if smallest > NEAR_ONE else CUT_GAIN
         worth_it = gain > worth * best_gain
-        done = smallest > 1.0 - WITHIN_MASS or not worth_it
+        done = smallest > 1.0 - MASS_TOLERANCE or not worth_it
         if gain > best_gain and done:
             entries *= smallest
             return entries
@@ -338,7 +338,7 @@ def _norm_scale(problem: Problem, G: Floats, error: Floats, top: float) -> float
             low, at_low = middle, at_middle
         else:
             high, at_high = middle, at_middle
-        if high - low <= NARROW * high:
+        if high - low <= NARROWEST_INTERVAL * high:
             break
     return low
 
@@ -349,7 +349,7 @@ def _squared_scale(problem: Problem, norms: Floats, gain: Gain) -> tuple[float, 
     The norms of the features, errors included, are all that l2 needs of G.
     """
     # The norms themselves are rounded, too.
-    rounding = (1.0 + (problem.n_outputs + OTHER_ROUNDINGS) * UNIT) ** 2 * UP
+    rounding = (1.0 + (problem.n_outputs + OTHER_ROUNDINGS) * UNIT) ** 2 * UP_FACTOR
     curvature = problem.alpha * float(np.sum(norms * norms)) * rounding
 
     def derivatives(c: float) -> tuple[float, float]:
@@ -383,7 +383,7 @@ def conjugate_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> t
 
     c = maximise(derivatives, gain.limit) if np.any(G) or gain.peak() > 0.0 else 0.0
     rounded = (np.abs(point(c)) * penalty.omega + c * error) * limit(problem)
-    return c, gain.value(c) - alpha * penalty.conjugate(rounded) * UP
+    return c, gain.value(c) - alpha * penalty.conjugate(rounded) * UP_FACTOR
 
 
 def searched_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tuple[float, float]:
@@ -396,7 +396,7 @@ def searched_scale(problem: Problem, G: Floats, error: Floats, gain: Gain) -> tu
 
     def value(c: float) -> float:
         penalty = problem.penalty.conjugate(c * G)
-        return gain.value(c) - problem.alpha * penalty * UP
+        return gain.value(c) - problem.alpha * penalty * UP_FACTOR
 
     # The conjugate is least at 0, so beyond the peak nothing is gained.
     low, high = 0.0, gain.peak()

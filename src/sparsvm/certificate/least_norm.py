@@ -23,9 +23,9 @@ MOST_ROWS = 20_000
 # Of the intercepts, so that they are determined too.
 INTERCEPT = 1e-6
 # Score differences of a logistic model that has no optimum: probabilities of one minus 1e-9.
-FAR = 20.0
+SATURATED_SCORE = 20.0
 # Of the largest margin, so that rounding leaves none of it.
-NEEDED = 1.0 + 1e-9
+MARGIN_FACTOR = 1.0 + 1e-9
 # Of the quadratic program: weights are to lose nothing that the certificate would see.
 ACCURACY = 1e-10
 
@@ -41,7 +41,9 @@ def far_along(problem: Problem, direction: Recession, tol: float) -> Solution:
     The logistic loss has no minimum then. Other losses are zero, which is one.
     """
     needed = (
-        FAR if isinstance(problem.loss, Logistic) else NEEDED * max(1.0, problem.margins().max())
+        SATURATED_SCORE
+        if isinstance(problem.loss, Logistic)
+        else MARGIN_FACTOR * max(1.0, problem.margins().max())
     )
     coef = np.zeros((problem.n_outputs, problem.d))
     coef[:, problem.penalty.free] = needed * direction.coef / direction.least

@@ -17,7 +17,7 @@ from sparsvm.problem.restriction import Restriction, group_strength
 from sparsvm.problem.solution import Attempt, History, Solution
 
 # Means and multiples of proven bounds are rounded down by this: two operations, and two to spare.
-DOWN = 1.0 - 4.0 * UNIT
+DOWN_FACTOR = 1.0 - 4.0 * UNIT
 
 
 def lifted(part: Restriction, found: Solution, strength: Floats, tol: float) -> Solution:
@@ -165,7 +165,7 @@ def interpolated(
         seconds=0.0,
         history=History.empty(),
     )
-    return _scaled(problem, found, DOWN, tol, "stalled")
+    return _scaled(problem, found, DOWN_FACTOR, tol, "stalled")
 
 
 def homogeneous(problem: Problem) -> bool:
@@ -182,7 +182,7 @@ def _scaled(problem: Problem, old: Solution, share: float, tol: float, short: st
     dual = share * old.dual
     dual[rows, problem.y] = 0.0
     dual[rows, problem.y] = np.maximum(problem.mass - dual.sum(axis=1), 0.0)
-    bound = share * old.dual_objective * DOWN
+    bound = share * old.dual_objective * DOWN_FACTOR
     gap = max(old.objective - bound, 0.0)
     size = abs(old.objective)
     return replace(

@@ -39,9 +39,9 @@ from sparsvm.problem.solution import Certificate
 # Newton steps of the repair; pieces are finitely many, and from any scores it took fewer than 20.
 STEPS = 60
 # Steps of conjugate gradients for each, and what they leave of the residual.
-MOST_PRODUCTS, LEFT = 300, 1e-12
+MOST_PRODUCTS, RESIDUAL_SHARE = 300, 1e-12
 # Shares of sums that are nothing but their rounding, and the decrease of a value that is.
-ROUNDED, LAST_DIGITS = 64.0 * UNIT, 8.0 * UNIT
+ROUNDING_SHARE, LAST_DIGITS = 64.0 * UNIT, 8.0 * UNIT
 # Sufficient decrease, and the halvings after which a step is nothing.
 ARMIJO, HALVINGS = 1e-4, 40
 # Roundings of an entry of the derivative beside those of its sums over the labels.
@@ -127,7 +127,7 @@ def balanced(problem: RankingProblem, scores: Floats) -> tuple[Floats, Floats, F
         share = _share(gradient, sizes.T @ np.abs(R))
         if share < least:
             best, least, left = (scores, change), share, np.abs(gradient)
-        if share <= ROUNDED:
+        if share <= ROUNDING_SHARE:
             break
         hessian = _core.PairHessian(problem.rows, scores)
         move = _newton_step(hessian, columns, gradient)
@@ -171,4 +171,4 @@ def _newton_step(hessian: Any, columns: Floats, gradient: Floats) -> Floats:
         scores = np.ascontiguousarray(columns @ direction)
         return np.asarray(columns.T @ np.asarray(hessian.product(scores)))
 
-    return conjugate_gradients(product, gradient, inverse, MOST_PRODUCTS, LEFT)
+    return conjugate_gradients(product, gradient, inverse, MOST_PRODUCTS, RESIDUAL_SHARE)

@@ -15,8 +15,8 @@ from sparsvm.cli.failure import Failure
 from sparsvm.cli.table import Table
 
 # Letters of a cell that an error shows.
-SHOWN = 30
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
+SHOWN_LETTERS = 30
+MISSING_CELLS = ("", "na", "n/a", "nan", "null", "none", "?")
 
 
 def read_delimited(stream: IO[str], source: str, delimiter: str | None, wanted: Wanted) -> Table:
@@ -71,7 +71,7 @@ def _read(
         chunk.lines.append(line)
         count += 1
         if target is not None:
-            if cells[target].strip().lower() in MISSING:
+            if cells[target].strip().lower() in MISSING_CELLS:
                 where = column_name(header, target)
                 raise Failure(f"{source}, line {line}, {where}: there is no label.")
             chunk.labels.append(cells[target])
@@ -141,9 +141,9 @@ def _bad_cell(
         except ValueError:
             cell = cells[position].strip()
             where = f"{source}, line {line}, {column_name(header, position)}"
-            if cell.lower() in MISSING:
+            if cell.lower() in MISSING_CELLS:
                 return Failure(f"{where}: the value is missing. Fill it in or leave the row out.")
-            shown = cell if len(cell) <= SHOWN else cell[: SHOWN - 1] + "…"
+            shown = cell if len(cell) <= SHOWN_LETTERS else cell[: SHOWN_LETTERS - 1] + "…"
             return Failure(
                 f"{where}: {shown!r} is not a number. Leave the column out with --drop, or name "
                 "it with --target if it holds the labels."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 # Features in a summary.
-FEW = 5
+SUMMARY_FEATURES = 5
 
 
 def model_facts(model: Any) -> dict[str, Any]:
@@ -38,8 +38,10 @@ def _name(model: Any, part: str) -> str | None:
 def model_lines(model: Any, facts: dict[str, Any], X: Any = None) -> list[tuple[str, str]]:
     """Return the same for people."""
     selected = facts["selected"]
-    more = f", and {len(selected) - FEW} more" if len(selected) > FEW else ""
-    strongest = ", ".join(row["feature"] for row in features_of(model, X)[:FEW])
+    more = (
+        f", and {len(selected) - SUMMARY_FEATURES} more" if len(selected) > SUMMARY_FEATURES else ""
+    )
+    strongest = ", ".join(row["feature"] for row in features_of(model, X)[:SUMMARY_FEATURES])
     lines = [("model", _what(facts)), ("classes", ", ".join(map(str, facts["classes"])))]
     if "samples" in facts:
         lines.append(("samples", f"{facts['samples']}"))

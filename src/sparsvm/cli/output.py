@@ -16,7 +16,7 @@ from sparsvm.cli.failure import Failure
 from sparsvm.cli.reading import SUFFIXES
 
 # Letters of a line that is never cut or folded.
-UNLIMITED = 10_000
+UNLIMITED_WIDTH = 10_000
 
 
 def note(text: str) -> None:
@@ -128,7 +128,7 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[str]], n_left: i
     for row in rows:
         table.add_row(*map(Text, row))
     # In a pipe no line is cut or folded.
-    width = None if sys.stdout.isatty() else UNLIMITED
+    width = None if sys.stdout.isatty() else UNLIMITED_WIDTH
     Console(highlight=False, width=width).print(table)
 
 

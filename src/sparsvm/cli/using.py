@@ -22,7 +22,7 @@ from sparsvm.cli.reading import read_table
 from sparsvm.cli.table import Table
 
 # Features that inspect lists.
-LISTED = 20
+LIST_LENGTH = 20
 # Classes whose weights it shows.
 CLASSES = 10
 
@@ -104,11 +104,11 @@ def inspect(model_file: opt.ModelFile, as_json: opt.Json = False) -> int:
         print()
         rows = [
             [row["feature"], *(f"{w:+.4g}" if w else "0" for w in row["weights"][:CLASSES])]
-            for row in found[:LISTED]
+            for row in found[:LIST_LENGTH]
         ]
         show_table(["feature", *columns[:CLASSES]], rows)
-    if len(found) > LISTED:
-        print(f"... and {len(found) - LISTED} more; --json has them all.")
+    if len(found) > LIST_LENGTH:
+        print(f"... and {len(found) - LIST_LENGTH} more; --json has them all.")
     return 0
 
 

@@ -15,7 +15,7 @@ from sparsvm.dask.engine import Cluster
 from sparsvm.estimators.sparse_svc import LogisticOnly
 
 # Names of columns that an error lists.
-LISTED = 10
+LIST_LENGTH = 10
 
 
 class LazyPredictions:
@@ -91,8 +91,8 @@ class LazyPredictions:
             known, found = getattr(local, "feature_names_in_", None), list(X.columns)
             if known is not None and found != known.tolist():
                 raise ValueError(
-                    f"The columns of the frame are {found[:LISTED]}, but the model was fitted on "
-                    f"{known.tolist()[:LISTED]}, in that order. Select those columns."
+                    f"The columns of the frame are {found[:LIST_LENGTH]}, but the model was fitted "
+                    f"on {known.tolist()[:LIST_LENGTH]}, in that order. Select those columns."
                 )
             X = X.to_dask_array()
         local.__dict__.pop("feature_names_in_", None)

@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_array, validate_data
 
 from sparsvm._typing import Array, Features, Floats
 from sparsvm.numerics.sparse_format import checked_sparse
-from sparsvm.parameters import LARGEST, SMALLEST, quoted
+from sparsvm.parameters import LARGEST_NUMBER, SMALLEST_NUMBER, quoted
 
 # Weights of float32 data are float32: 1 / LARGEST_FLOAT32 leaves its digits to what is a millionth.
 LARGEST_FLOAT32 = 1e30
 # Indices of features are int32 in native code.
 MOST_FEATURES = 2**31 - 1
 # Labels that an error lists.
-LISTED = 10
+LIST_LENGTH = 10
 
 # What comparisons of labels say; the last is what scikit-learn 1.6 makes of pandas' NA.
 _UNSORTABLE = ("not supported between", "NA is ambiguous", "'bool' object has no attribute 'any'")
@@ -65,7 +65,7 @@ PARAMETER_CONSTRAINTS: dict[str, list[Any] | str] = {
     "verbose": ["verbose"],
 }
 STRENGTH: dict[str, list[Any] | str] = {
-    "alpha": [Within(Real, SMALLEST, LARGEST, closed="both"), None]
+    "alpha": [Within(Real, SMALLEST_NUMBER, LARGEST_NUMBER, closed="both"), None]
 }
 # Those of a search over alphas by cross-validation.
 SEARCH: dict[str, list[Any] | str] = {
@@ -212,9 +212,9 @@ def _require_moderate(X: Any) -> None:
             "smaller than any float32. Scale the features, for example with "
             "sklearn.preprocessing.StandardScaler, or pass float64."
         )
-    if largest > LARGEST:
+    if largest > LARGEST_NUMBER:
         raise ValueError(
-            f"X has a value of size {largest:.3g}, but beyond {LARGEST:g} its products may "
+            f"X has a value of size {largest:.3g}, but beyond {LARGEST_NUMBER:g} its products may "
             "overflow. Scale the features, for example with sklearn.preprocessing.StandardScaler."
         )
 
@@ -261,10 +261,10 @@ def read_per_sample(values: Any, n_samples: int, name: str) -> Floats | None:
             f"{name} must not be negative, but its smallest value is {out.min():g}. Remove "
             "those samples or set their value to zero."
         )
-    if out.size and out.max() > LARGEST:
+    if out.size and out.max() > LARGEST_NUMBER:
         raise ValueError(
-            f"{name} must not exceed {LARGEST:g}, but its largest value is {out.max():g}. Divide "
-            "all its values by a constant."
+            f"{name} must not exceed {LARGEST_NUMBER:g}, but its largest value is {out.max():g}. "
+            "Divide all its values by a constant."
         )
     return out
 
@@ -308,7 +308,7 @@ def class_factors(class_weight: Any, labels: Array, totals: Floats) -> tuple[Flo
     # A label more than y has is common (a fold without a rare class); together with one less
     # it is a misspelt label.
     if unknown and missing:
-        known_labels = quoted(labels.tolist(), most=LISTED)
+        known_labels = quoted(labels.tolist(), most=LIST_LENGTH)
         raise ValueError(
             f"class_weight has the label {unknown[0]!r}, which y has not, and lacks "
             f"{missing[0]!r}, which y has. The labels of y are {known_labels}."
@@ -317,9 +317,10 @@ def class_factors(class_weight: Any, labels: Array, totals: Floats) -> tuple[Flo
     if not all(isinstance(factor, Real) for factor in given):
         raise ValueError(f"class_weight must hold numbers, but it is {class_weight!r}.")
     factors = np.array(given, dtype=np.float64)
-    if not ((factors >= 0) & (factors <= LARGEST)).all():
+    if not ((factors >= 0) & (factors <= LARGEST_NUMBER)).all():
         raise ValueError(
-            f"class_weight must hold numbers from 0 to {LARGEST:g}, but it is {class_weight!r}."
+            f"class_weight must hold numbers from 0 to {LARGEST_NUMBER:g}, but it is "
+            f"{class_weight!r}."
         )
     return np.frexp(factors)
 
@@ -335,7 +336,7 @@ def require_two_classes(labels: Array) -> None:
     if labels.size >= 2:
         return
     found = (
-        f"only one class, {quoted(labels.tolist(), most=LISTED)},"
+        f"only one class, {quoted(labels.tolist(), most=LIST_LENGTH)},"
         if labels.size
         else "no class at all"
     )

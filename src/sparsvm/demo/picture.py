@@ -16,8 +16,8 @@ from sparsvm.demo.table import Row, Task
 # Blue against red-brown stays apart for every common kind of colour blindness, and a weight that
 # is exactly zero is grey, which the scale of colours does not contain.
 COLOURS = "RdBu_r"
-UNUSED = "#d4d4d4"
-EXPLAINED = {
+UNUSED_COLOUR = "#d4d4d4"
+EXPLANATIONS = {
     "SparseSVC l1": "each digit chooses its own",
     "SparseSVC l1/l2": "one choice for all digits",
     "SparseSVC l1/linf": "one choice for all digits",
@@ -32,11 +32,11 @@ def draw(results: Sequence[tuple[Task, Sequence[Row]]], path: str) -> None:
     FigureCanvasAgg(figure)
     halves: Any = figure.subfigures(2, 1, height_ratios=(1.0, 0.92), hspace=0.04)
     upper, lower = halves
-    _draw_digits(upper, digits, [row for row in digit_rows if row.name in EXPLAINED])
-    image = _draw_wine(lower, wine, [row for row in wine_rows if row.name in EXPLAINED])
+    _draw_digits(upper, digits, [row for row in digit_rows if row.name in EXPLANATIONS])
+    image = _draw_wine(lower, wine, [row for row in wine_rows if row.name in EXPLANATIONS])
     bar = lower.colorbar(image, ax=lower.axes, shrink=0.75, pad=0.02, ticks=[-1, 1])
     bar.ax.set_yticklabels(["speaks\nagainst\nthe class", "speaks\nfor the\nclass"])
-    box = {"facecolor": UNUSED, "edgecolor": "none", "boxstyle": "square,pad=0.2"}
+    box = {"facecolor": UNUSED_COLOUR, "edgecolor": "none", "boxstyle": "square,pad=0.2"}
     bar.ax.text(1.7, 0.5, "not used", bbox=box, va="center", transform=bar.ax.transAxes)
     figure.savefig(path, dpi=110)
 
@@ -48,7 +48,7 @@ def _relative(coef: Floats) -> Any:
 
 
 def _show(axes: Any, values: Any, **options: Any) -> Any:
-    axes.set_facecolor(UNUSED)
+    axes.set_facecolor(UNUSED_COLOUR)
     axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -71,7 +71,7 @@ def _draw_digits(figure: Any, task: Task, rows: Sequence[Row]) -> None:
         for axes, weights in zip(line, _relative(row.model.coef_), strict=True):
             _show(axes, weights.reshape(8, 8))
             axes.set_xlabel(f"{weights.count()} pixels", size=8, labelpad=2)
-        text = f"{EXPLAINED[row.name]}\n{row.features} pixels in all\n{_correct(row)}"
+        text = f"{EXPLANATIONS[row.name]}\n{row.features} pixels in all\n{_correct(row)}"
         _label(line[0], row.name, text)
 
 

@@ -34,7 +34,7 @@ from sparsvm.reporting import report
 # each of the four has its best one elsewhere.
 STRENGTHS_C = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
-NEXT = """\
+NEXT_STEPS = """\
 from sklearn.datasets import load_wine
 from sklearn.model_selection import GridSearchCV
 from sparsvm import SparseSVC, losses, penalties
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         draw(results, options.output)
         print(f"\nThe picture of what each class uses is in {options.output}.")
-    print(f"\nWhat to try next:\n\n{NEXT}\nAnother split: python -m sparsvm.demo --seed 1\n")
+    print(f"\nWhat to try next:\n\n{NEXT_STEPS}\nAnother split: python -m sparsvm.demo --seed 1\n")
     if any(importlib.util.find_spec(name) is None for name in ("plotly", "jinja2")):
         print('No report: plotly or Jinja2 is not installed; try pip install "sparsvm[report]".')
     else:

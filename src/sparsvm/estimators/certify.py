@@ -25,7 +25,7 @@ from sparsvm.problem.solution import Control, Solution, Start, relative
 from sparsvm.solvers import blas_threads, resolve
 
 # Where a bound within tol leaves open whether the model is, one within this share of tol is found.
-_SHARPER = 0.1
+_SHARPER_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +206,7 @@ def _bounded(problem: Problem, model: Start, objective: float, tol: float) -> So
     refuted = objective - found.objective > tol * abs(objective)
     if proven or refuted or not found.within(tol):
         return found
-    control = replace(control, tol=_SHARPER * tol)
+    control = replace(control, tol=_SHARPER_SHARE * tol)
     again = Start(found.coef, found.intercept, found.dual)
     sharper = resolve("auto", problem, control).solve(problem, again, control)
     return found.joined(sharper, tol)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm._typing import BudgetSolverName, ClassWeight, Floats, LossName, PenaltyName
-from sparsvm.budget.problem import FEASIBLE, ConstrainedProblem, ConstrainedSolution
+from sparsvm.budget.problem import FEASIBILITY, ConstrainedProblem, ConstrainedSolution
 from sparsvm.budget.registry import ConstrainedSolver, as_constrained_solver
 from sparsvm.budget.search import BudgetSearch
 from sparsvm.certificate.finalise import FLOAT32_TOL, as_type, centred, tolerance
@@ -22,7 +22,7 @@ from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.estimators.row_dual import RowDual
 from sparsvm.losses import Hinge, Loss, as_loss
-from sparsvm.parameters import LARGEST, quoted
+from sparsvm.parameters import LARGEST_NUMBER, quoted
 from sparsvm.penalties import PENALTIES, Penalty, as_penalty
 from sparsvm.penalties.base import BuiltInPenalty
 from sparsvm.problem.build import default_alpha, regularised_problem
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Settings for the model of an alpha: attempts, the share of its tolerance that the next is asked
 # for at most (half of what the last one fell short of otherwise), and the smallest tolerance.
-ATTEMPTS, SHARPER, SHARPEST = 4, 0.3, 1e-9
+ATTEMPTS, SHARPER_SHARE, SHARPEST_TOL = 4, 0.3, 1e-9
 # Lengthenings, each twice the last, of a model that its rounding to float32 took out of the budget.
 LENGTHENINGS = 6
 
@@ -141,7 +141,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **PARAMETER_CONSTRAINTS,
-        "eta": [Within(Real, 0, LARGEST, closed="both"), None],
+        "eta": [Within(Real, 0, LARGEST_NUMBER, closed="both"), None],
     }
 
     def __init__(
@@ -253,7 +253,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
             intercept,
             solution.dual,
             tol=tol,
-            feasible=FLOAT32_TOL if rounded else FEASIBLE,
+            feasible=FLOAT32_TOL if rounded else FEASIBILITY,
             n_iter=solution.n_iter,
             seconds=solution.seconds,
             history=solution.history,
@@ -316,10 +316,10 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
             status_if_not="stalled",
         )
         solution = replace(solution, alpha=problem.alpha)
-        if solution.converged or tol <= SHARPEST:
+        if solution.converged or tol <= SHARPEST_TOL:
             break
         share = problem.alpha * solution.objective / found.objective
-        tol = max(min(SHARPER * tol, 0.5 * control.tol * share), SHARPEST)
+        tol = max(min(SHARPER_SHARE * tol, 0.5 * control.tol * share), SHARPEST_TOL)
         start = Start(found.coef, found.intercept, found.dual)
     assert solution is not None
     return solution

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 # Seconds between two readings of the counts, and between two plain lines within a fold.
-_LOOK, _LINE = 0.2, 2.0
+_READING_PAUSE, _LINE_PAUSE = 0.2, 2.0
 
 Show = Callable[[int, int, str, bool], None]
 
@@ -67,7 +67,7 @@ def reporting(verbose: bool) -> Iterator[Report]:
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(_LOOK):
+            while not ended.wait(_READING_PAUSE):
                 report.look()
 
         thread = threading.Thread(target=watch, daemon=True)
@@ -110,7 +110,7 @@ def _plain() -> Show:
     def line(solved: int, total: int, text: str, fold_done: bool) -> None:
         nonlocal last
         now = time.perf_counter()
-        if not fold_done and now - last < _LINE:
+        if not fold_done and now - last < _LINE_PAUSE:
             return
         last = now
         told = f"cross-validation: {solved}/{total} models  {now - began:.1f} s  {text}"

@@ -17,7 +17,7 @@ from sparsvm.problem.solution import Solution
 from sparsvm.solvers.base import settled
 
 # Classes or features that a warning names.
-LISTED = 5
+LIST_LENGTH = 5
 
 
 def advise(
@@ -47,9 +47,9 @@ def tell_never_predicted(labels: Array) -> None:
     """Warn about classes that the model predicts for none of the training samples."""
     if labels.size == 0:
         return
-    listed = ", ".join(repr(label) for label in labels[:LISTED].tolist())
+    listed = ", ".join(repr(label) for label in labels[:LIST_LENGTH].tolist())
     classes = f"Class {listed} is" if labels.size == 1 else f"Classes {listed} are"
-    more = f" and {labels.size - LISTED} more" if labels.size > LISTED else ""
+    more = f" and {labels.size - LIST_LENGTH} more" if labels.size > LIST_LENGTH else ""
     warnings.warn(
         classes.replace(" are", f"{more} are") + " predicted for no training sample. Choose a "
         "smaller alpha, class_weight='balanced' or another loss.",
@@ -69,8 +69,8 @@ def remedy(status: str) -> str:
 
 def _separated(problem: Problem, direction: Recession, names: Array | None) -> str:
     features = direction.features.tolist()
-    shown = [repr(str(names[j])) if names is not None else str(j) for j in features[:LISTED]]
-    listed = ", ".join(shown) + (", …" if len(features) > LISTED else "")
+    shown = [repr(str(names[j])) if names is not None else str(j) for j in features[:LIST_LENGTH]]
+    listed = ", ".join(shown) + (", …" if len(features) > LIST_LENGTH else "")
     many = len(features) > 1
     subject = f"features {listed} separate" if many else f"feature {listed} separates"
     sizes = "the sizes of their weights say" if many else "the size of its weight says"

@@ -31,7 +31,7 @@ from sparsvm.estimators.thresholds import regressed_threshold
 from sparsvm.losses.pairwise import PairwiseSquaredHinge
 from sparsvm.numerics.columns import Columns
 from sparsvm.numerics.sparse_format import dense_coefficients
-from sparsvm.parameters import LARGEST
+from sparsvm.parameters import LARGEST_NUMBER
 from sparsvm.path.grid import checked_grid, grid_below
 from sparsvm.path.points import PathPoints
 from sparsvm.path.ranking_path import largest_ranking_alpha, ranking_path
@@ -153,7 +153,10 @@ class SparseLabelRanker(CallbackSupportMixin, SparseLinearClassifier):
         **without(PARAMETER_CONSTRAINTS, "loss", "class_weight"),
         **STRENGTH,
         "normalise": ["boolean"],
-        "threshold": [StrOptions({"regression"}), Within(Real, -LARGEST, LARGEST, closed="both")],
+        "threshold": [
+            StrOptions({"regression"}),
+            Within(Real, -LARGEST_NUMBER, LARGEST_NUMBER, closed="both"),
+        ],
     }
 
     def __init__(

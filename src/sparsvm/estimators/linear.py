@@ -23,7 +23,7 @@ from sparsvm.problem.solution import History
 # Scores at a time of sparse samples: half a megabyte.
 BLOCK = 2**16
 # Entries of dense samples that are gathered at a time: eight megabytes at most.
-GATHERED = 2**20
+GATHERED_ENTRIES = 2**20
 # Looking for the features in use reads all coefficients, which takes longer than the scores of a
 # few samples do: dense ones, or sparse ones with so many times fewer entries than features.
 FEW_SAMPLES = 8
@@ -259,7 +259,7 @@ def column_scores(X: Any, coef: Any) -> Array:
         return np.asarray(X @ weights)
     scores = np.empty((X.shape[0], weights.shape[1]), np.result_type(X.dtype, weights.dtype))
     # By blocks: the columns of all samples may be half of them.
-    for rows in row_blocks(X.shape[0], columns.size, GATHERED):
+    for rows in row_blocks(X.shape[0], columns.size, GATHERED_ENTRIES):
         # np.take is faster than indexing in C order and much slower in Fortran order.
         block = X[rows]
         used = np.take(block, columns, axis=1) if X.flags.c_contiguous else block[:, columns]

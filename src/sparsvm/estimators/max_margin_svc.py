@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FLOAT32_TOL = 1e-4
 # A sample counts as inside its margin if it falls short by more than this, or by more than the
 # rounding of the coefficients makes of it.
-_INSIDE = 1e-7
+_SHORTFALL = 1e-7
 _ROUNDINGS = 16.0
 
 
@@ -226,7 +226,7 @@ def _inside(problem: Problem, solution: HierarchicalSolution, precision: float) 
     largest = np.ascontiguousarray(np.max(np.abs(coef), axis=0, initial=0.0))
     sizes = np.asarray(problem.design.abs_scores(largest)) + np.abs(intercept).max() + 1.0
     hinges = sample_hinges(problem, coef, intercept)
-    least = max(_INSIDE, 2.0 * solution.resolution)
+    least = max(_SHORTFALL, 2.0 * solution.resolution)
     return np.asarray(hinges > np.maximum(least, _ROUNDINGS * precision * sizes))
 
 

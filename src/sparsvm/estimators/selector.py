@@ -40,7 +40,7 @@ _STEPS = 100
 # once, and the tolerance that tells their models apart: with the usual one the model of zeros is
 # good enough until several features are in.
 _CLOSER, _STEPS_CLOSER = 3, 10
-_SHARP = 1e-6
+_SHARP_TOL = 1e-6
 
 
 class SparseSelector(SelectorMixin, MetaEstimatorMixin, Documented):
@@ -190,7 +190,7 @@ def _smaller(model: SparseSVC, max_features: int, X: Any, y: Any, params: dict[s
     with blas_threads(model._threads()):
         data = model._read(X, y, given["sample_weight"], given["sample_margin"])
         problem = model._convex_problem(data)
-        tol = tolerance(min(model.tol, _SHARP), data.dtype)
+        tol = tolerance(min(model.tol, _SHARP_TOL), data.dtype)
         control = replace(model._control(data.dtype), tol=inner_tolerance(tol, data.dtype))
         steps, grid = first_steps(problem, model.solver, control, None, 2, 0.5)
         grid = grid_below(float(grid[0]), _STEPS, min(model.alpha_ / grid[0], 0.5))

@@ -24,7 +24,7 @@ from sparsvm.problem.solution import Solution
 from sparsvm.solvers import Solver
 
 # Alphas that far apart, relatively, are the same: one may have been printed and read again.
-_SAME = 1e-6
+_SAME_ALPHA = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +104,7 @@ class SVMPath(PathPoints):
             path does not keep.
         """
         low, high = self.alphas[-1], self.alphas[0]
-        if not low * (1.0 - _SAME) <= alpha <= high * (1.0 + _SAME):
+        if not low * (1.0 - _SAME_ALPHA) <= alpha <= high * (1.0 + _SAME_ALPHA):
             raise ValueError(
                 f"The path runs from alpha={high:g} to alpha={low:g}, but its model at "
                 f"alpha={alpha!r} was asked for. Follow the path for alphas that reach there."

@@ -7,9 +7,9 @@ import numpy as np
 from sparsvm._typing import Bools, Floats
 
 # Beyond all scores of a sample; pairs at the margin 1 have their middle this far from both.
-BEYOND = 0.5
+HALF_MARGIN = 0.5
 # Singular values below this share of the largest are those of dependent columns.
-DEPENDENT = 1e-10
+DEPENDENCE = 1e-10
 
 
 def best_thresholds(scores: Floats, own: Bools) -> Floats:
@@ -25,8 +25,8 @@ def best_thresholds(scores: Floats, own: Bools) -> Floats:
     # Wrong with a threshold below the first, between the others, above the last.
     missed = np.hstack([np.zeros((n, 1)), np.cumsum(member, axis=1)])
     wrong = missed + np.hstack([np.cumsum(~member[:, ::-1], axis=1)[:, ::-1], np.zeros((n, 1))])
-    low = np.hstack([ranked[:, :1] - 2.0 * BEYOND, ranked])
-    high = np.hstack([ranked, ranked[:, -1:] + 2.0 * BEYOND])
+    low = np.hstack([ranked[:, :1] - 2.0 * HALF_MARGIN, ranked])
+    high = np.hstack([ranked, ranked[:, -1:] + 2.0 * HALF_MARGIN])
     width = high - low
     # An interval without width cannot be had: equal scores are on one side.
     possible = width > 0.0
@@ -47,6 +47,6 @@ def regressed_threshold(scores: Floats, own: Bools, mass: Floats) -> tuple[Float
     root = np.sqrt(mass)
     columns = np.hstack([scores - centre[:, None], np.ones((len(scores), 1))])
     # Centred scores are dependent: of all solutions the smallest is taken.
-    found, *_ = np.linalg.lstsq(columns * root[:, None], target * root, rcond=DEPENDENT)
+    found, *_ = np.linalg.lstsq(columns * root[:, None], target * root, rcond=DEPENDENCE)
     slope = found[:-1]
     return np.asarray(slope - slope.mean() + 1.0 / slope.size), float(found[-1])

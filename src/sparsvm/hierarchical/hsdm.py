@@ -21,7 +21,7 @@ from sparsvm.solvers.run.options import check_at_least_one
 from sparsvm.solvers.run.progress import progress
 
 # Iterations before which nothing counts as settled.
-FEWEST = 1000
+FEWEST_ITERATIONS = 1000
 # Iterations between records: at least so many, and this part of those that passed, so that records
 # cost next to nothing.
 EVERY, EVERY_PART = 50, 8
@@ -183,7 +183,7 @@ def _settled(records: list[tuple[int, float, float, float, int]], change: float)
     """
     done = records[-1][0]
     last = [record for record in records if 2 * record[0] >= done]
-    if done < FEWEST or len(last) < FEWEST_RECORDS:
+    if done < FEWEST_ITERATIONS or len(last) < FEWEST_RECORDS:
         return False
     hinges, norms = [record[2] for record in last], [record[3] for record in last]
     return max(hinges) - min(hinges) < change and max(norms) - min(norms) < change * max(norms)

@@ -17,13 +17,13 @@ MOST_STEPS = 12
 # that differ in scale a small one (wine).
 CUTS = (1e-7, 1e-10, 1e-13)
 # The residual, in units in which the solution is of order 1, at which Newton's method is done.
-SMALL = 1e-12
+FINAL_RESIDUAL = 1e-12
 # Below this, a step that does not halve the residual has met rounding.
-STAGNANT = 1e-9
+ROUNDING_RESIDUAL = 1e-9
 # A residual that tells a diverging method.
-HOPELESS = 100.0
+DIVERGENT_RESIDUAL = 100.0
 # Pairs whose difference moves by no more than this per unit are taken not to move.
-IMMOBILE = 1e-9
+LEAST_MOVE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def interior_state(program: Program, tol: float) -> tuple[State, int]:
             quadratic += dense.T @ dense
             linear += dense.T @ start
             radius = max(np.sqrt(program.limit), float(np.linalg.norm(start)))
-            if np.abs(dense).max(initial=0.0) <= IMMOBILE:
+            if np.abs(dense).max(initial=0.0) <= LEAST_MOVE:
                 continue
         else:
             cone[0, -1] = -1.0
@@ -124,12 +124,12 @@ def polish(program: Program, state: State) -> State:
         state = start
         for _ in range(MOST_STEPS):
             state = _step(program, state, cut)
-            settled = best.residual < STAGNANT and state.residual > 0.5 * best.residual
+            settled = best.residual < ROUNDING_RESIDUAL and state.residual > 0.5 * best.residual
             if state.residual < best.residual:
                 best = state
-            if settled or not SMALL < state.residual < HOPELESS:
+            if settled or not FINAL_RESIDUAL < state.residual < DIVERGENT_RESIDUAL:
                 break
-        if best.residual < STAGNANT:
+        if best.residual < ROUNDING_RESIDUAL:
             break
     return best
 

@@ -13,12 +13,12 @@ from sparsvm.hierarchical.reduction import ReducedSamples
 
 # Up to so many rows all of them are there from the start; of more, so many, or so many for each
 # unknown.
-FEW, FEW_FOR_UNKNOWN = 1500, 3
+FIRST_ROWS, ROWS_PER_UNKNOWN = 1500, 3
 # The accuracy of the solves that only look for rows.
-LOOSE = 1e-4
+LOOSE_TOLERANCE = 1e-4
 # They find what is violated by so many times as much, and end where the rows that come in are less
 # than this part of those that are there.
-ROUGHLY, FEW_NEW = 10, 50
+VIOLATION_FACTOR, NEW_ROWS_DIVISOR = 10, 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class RowGenerator(Generic[Found]):
             By how much the rows that were left out may be violated in the end.
         """
         chosen = self._first()
-        accuracy = tol if np.array_equal(chosen, self._allowed) else LOOSE
+        accuracy = tol if np.array_equal(chosen, self._allowed) else LOOSE_TOLERANCE
         while True:
             rows = self._rows(chosen)
             found = program(rows, accuracy)
@@ -103,12 +103,14 @@ class RowGenerator(Generic[Found]):
             if excess is None:
                 return found, rows
             missing = np.where(self._allowed & ~chosen, excess, -np.inf)
-            worst = self._worst(missing, allowance if accuracy == tol else ROUGHLY * accuracy)
+            worst = self._worst(
+                missing, allowance if accuracy == tol else VIOLATION_FACTOR * accuracy
+            )
             if worst.size:
                 chosen.ravel()[worst] = True
             elif accuracy == tol:
                 return found, rows
-            if worst.size <= chosen.sum() // FEW_NEW:
+            if worst.size <= chosen.sum() // NEW_ROWS_DIVISOR:
                 accuracy = tol
 
     def _rows(self, chosen: Bools) -> Rows:
@@ -117,7 +119,7 @@ class RowGenerator(Generic[Found]):
 
     def _first(self) -> Bools:
         """Choose, per ordered pair of classes, the samples that lean most to the other class."""
-        if self._allowed.sum() <= FEW:
+        if self._allowed.sum() <= FIRST_ROWS:
             return self._allowed.copy()
         K, y = self._samples.n_classes, self._samples.problem.y
         means = np.vstack([self._samples.values[y == k].mean(axis=0) for k in range(K)])
@@ -131,7 +133,7 @@ class RowGenerator(Generic[Found]):
     def _worst(self, excess: Floats, floor: float) -> Ints:
         """Return the flat positions of the largest entries, shared among the pairs of classes."""
         K, y = self._samples.n_classes, self._samples.problem.y
-        most = max(FEW, FEW_FOR_UNKNOWN * self._samples.n_unknowns) // (2 * K * (K - 1)) + 1
+        most = max(FIRST_ROWS, ROWS_PER_UNKNOWN * self._samples.n_unknowns) // (2 * K * (K - 1)) + 1
         picked = []
         for c in range(K):
             members = np.flatnonzero(y == c)

@@ -9,17 +9,17 @@ import scipy.sparse as sp
 
 from sparsvm._typing import Floats, Ints
 from sparsvm.hierarchical.least_hinge import RANK_TOLERANCE, Face, decomposed, lifted_scores
-from sparsvm.hierarchical.polish import STAGNANT, Program, State, interior_state, polish
+from sparsvm.hierarchical.polish import ROUNDING_RESIDUAL, Program, State, interior_state, polish
 from sparsvm.hierarchical.reduction import ReducedSamples, pair_norms, split_pairs
 from sparsvm.hierarchical.row_generation import Optimum, RowGenerator, Rows
 
 # By how much rows may be violated after the interior point, and after the polishing.
-ROUGH = 1e-6
-FINE = 1e-10
+ROUGH_VIOLATION = 1e-6
+FINE_VIOLATION = 1e-10
 # Multipliers, of which the largest are of order 1 in all, that count as positive.
-POSITIVE = 1e-10
+LEAST_MULTIPLIER = 1e-10
 # What the third stage may lose of the longest difference and of the rows.
-LOST = 1e-9
+ALLOWANCE = 1e-9
 
 
 def shortest_on_face(
@@ -39,7 +39,7 @@ def shortest_on_face(
         rows = guess.rows
         state = State(np.zeros(search.size), 1.0, guess.pair_dual, guess.row_dual / unit)
     state, rows = search.polished(state, rows, False)
-    if guess is not None and state.residual > STAGNANT:
+    if guess is not None and state.residual > ROUNDING_RESIDUAL:
         # Where features differ much in scale, the guess was too rough to be polished.
         other, more = search.polished(*search.interior(False, tol), False)
         if other.residual < state.residual:
@@ -73,19 +73,19 @@ def even_out(samples: ReducedSamples, face: Face, optimum: Optimum, tol: float) 
     state, _ = search.polished(*search.interior(True, tol), True)
     x = search.unknowns(state.z)
     after = pair_norms(samples, x)
-    better = (after**2).sum() < (norms**2).sum() and after.max() <= longest * (1.0 + LOST)
-    return x if better and search.excess(x)[~face.tied].max(initial=0.0) <= LOST else optimum.x
+    better = (after**2).sum() < (norms**2).sum() and after.max() <= longest * (1.0 + ALLOWANCE)
+    return x if better and search.excess(x)[~face.tied].max(initial=0.0) <= ALLOWANCE else optimum.x
 
 
 def _free_directions(
     samples: ReducedSamples, face: Face, optimum: Optimum, norms: Floats, longest: float
 ) -> Floats:
-    fixed = np.flatnonzero(optimum.pair_dual > np.maximum(1.0 - norms / longest, POSITIVE))
+    fixed = np.flatnonzero(optimum.pair_dual > np.maximum(1.0 - norms / longest, LEAST_MULTIPLIER))
     parts = split_pairs(samples, samples.differences())
     rows = optimum.rows
     lifted = lifted_scores(samples, optimum.x)
     slack = lifted[rows.sample, rows.low] - lifted[rows.sample, rows.high]
-    tight = np.flatnonzero(optimum.row_dual / longest > np.maximum(slack, POSITIVE))
+    tight = np.flatnonzero(optimum.row_dual / longest > np.maximum(slack, LEAST_MULTIPLIER))
     stacked = [parts[pair] for pair in _forest(samples, fixed)]
     stacked.append(samples.rows(rows.sample[tight], rows.high[tight], rows.low[tight]))
     held = sp.vstack(stacked).toarray()
@@ -160,7 +160,7 @@ class _FaceSearch:
         def violation(state: State) -> Floats:
             return self.excess(self.unknowns(state.z))
 
-        return generator.solve(program, violation, tol, ROUGH)
+        return generator.solve(program, violation, tol, ROUGH_VIOLATION)
 
     def polished(self, state: State, rows: Rows, square_sum: bool) -> tuple[State, Rows]:
         """Polish a state, adding rows that turn out to be violated."""
@@ -169,7 +169,7 @@ class _FaceSearch:
             present = self._face.tied.copy()
             present[rows.sample, rows.high] = True
             excess = np.where(present, 0.0, self.excess(self.unknowns(state.z)))
-            sample, high = np.nonzero(excess > FINE)
+            sample, high = np.nonzero(excess > FINE_VIOLATION)
             if sample.size == 0:
                 return state, rows
             low = self._face.top[sample]

@@ -29,11 +29,11 @@ LINEAR_TOLERANCE = 1e-11
 CONE_TOLERANCE = 1e-8
 # The residual at which intercepts of length zero are reached, and steps of SciPy's active sets for
 # each pair of classes (its own limit is 3).
-NO_LENGTH = 1e-12
+ZERO_LENGTH = 1e-12
 STEPS_A_PAIR, FEWEST_PAIRS = 100, 30
 # Lengthenings of a classifier until its margins hold in floating point, each by a few roundings
 # more than it falls short of; one is usual.
-LENGTHENINGS, LONGER = 4, 1.0 + 4.0 * EPS
+LENGTHENINGS, LENGTH_FACTOR = 4, 1.0 + 4.0 * EPS
 
 
 class Staged(Parameterised):
@@ -121,7 +121,7 @@ def widened(problem: Problem, coef: Floats, intercept: Floats) -> tuple[Floats, 
         least = 1.0 - float(_shortfalls(problem, factor * coef, factor * intercept).max())
         if least >= 1.0 or least <= 0.5:
             break
-        factor *= LONGER / least
+        factor *= LENGTH_FACTOR / least
     return factor * coef, factor * intercept
 
 
@@ -210,7 +210,7 @@ def shortest_intercepts(lifted: Floats, face: Face, intercept: Floats) -> Floats
     target = np.zeros(K + 1)
     target[-1] = 1.0
     solution, residual = nnls(system, target, maxiter=STEPS_A_PAIR * max(K * K, FEWEST_PAIRS))
-    if residual <= NO_LENGTH:
+    if residual <= ZERO_LENGTH:
         return intercept
     rest = target - system @ solution
     shortest = -size * rest[:-1] / rest[-1]

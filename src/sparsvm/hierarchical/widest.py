@@ -11,9 +11,9 @@ from sparsvm.hierarchical.row_generation import Optimum, RowGenerator, Rows
 from sparsvm.numerics.cone_program import Block, ConeSolution, solve_cone_program
 
 # A separation below this share of the length of the samples is not told from none.
-NEGLIGIBLE = 1e-7
+LEAST_MARGIN = 1e-7
 # By how much of the margin rows may be violated: the polishing adds those that are.
-ROUGH = 1e-6
+ROUGH_VIOLATION = 1e-6
 
 
 def widest_separation(samples: ReducedSamples, tol: float) -> Optimum | None:
@@ -41,14 +41,14 @@ def widest_separation(samples: ReducedSamples, tol: float) -> Optimum | None:
 
     def violation(found: ConeSolution) -> Floats | None:
         margin = float(found.x[-1])
-        if not margin > NEGLIGIBLE:
+        if not margin > LEAST_MARGIN:
             return None
         scores = samples.scores(found.x[:-1])
         return np.asarray(scores - scores[np.arange(samples.n), y][:, None] + margin) / margin
 
-    found, rows = generator.solve(program, violation, tol, ROUGH)
+    found, rows = generator.solve(program, violation, tol, ROUGH_VIOLATION)
     margin = float(found.x[-1])
-    if not margin > NEGLIGIBLE:
+    if not margin > LEAST_MARGIN:
         return None
     # Beyond the cone of a pair its multiplier is a vector opposite to the difference.
     pairs = np.array([np.linalg.norm(dual[1:]) for dual in found.dual[1:]])

@@ -15,14 +15,14 @@ from sparsvm.io.checks import require_consistent, require_path
 from sparsvm.io.layout import SafeFile, counts
 from sparsvm.io.tables import (
     CHARACTER,
-    DROPPED,
+    DROPPED_FIELDS,
     ESTIMATORS,
     LABEL_TYPES,
     LARGEST_EXPANSION,
     LATER,
     OBJECTS,
     RESULTS,
-    SHARED,
+    SHARED_FIELDS,
     NotSaved,
 )
 from sparsvm.parameters import Parameterised
@@ -117,8 +117,8 @@ class Decoder:
         found = {key: self.value(value) for key, value in _by_name(values).items()}
         names = {field.name for field in fields(kind)}
         found = {key: value for key, value in LATER.items() if key in names} | found
-        found |= {key: value for key, value in DROPPED.items() if key in names}
-        found |= dict.fromkeys(SHARED)
+        found |= {key: value for key, value in DROPPED_FIELDS.items() if key in names}
+        found |= dict.fromkeys(SHARED_FIELDS)
         if set(found) != names:
             raise ValueError(f"its certificate has not the values of a {name}")
         return kind(**found)

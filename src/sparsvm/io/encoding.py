@@ -25,14 +25,14 @@ from sparsvm.io.checks import require_consistent
 from sparsvm.io.layout import plain_text, storable
 from sparsvm.io.tables import (
     CHARACTER,
-    DROPPED,
+    DROPPED_FIELDS,
     ESTIMATORS,
     LABEL_TYPES,
     LARGEST_EXPANSION,
     OBJECTS,
     RESULTS,
     SCALARS,
-    SHARED,
+    SHARED_FIELDS,
 )
 from sparsvm.numerics.sparse_format import checked_sparse
 from sparsvm.parameters import Parameterised, only_counts
@@ -177,7 +177,7 @@ class Encoder:
         kept = {
             field.name: self.value(getattr(result, field.name), f"{at}.{field.name}")
             for field in fields(result)
-            if field.name not in SHARED and field.name not in DROPPED
+            if field.name not in SHARED_FIELDS and field.name not in DROPPED_FIELDS
         }
         return {"class": type(result).__name__, "values": kept}
 

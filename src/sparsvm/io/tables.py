@@ -49,8 +49,8 @@ RESULTS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (Solution, ConstrainedSolution, HierarchicalSolution)
 }
 # What a result does not take into a file: the model's own arrays, and how they were found.
-SHARED = ("coef", "intercept")
-DROPPED: dict[str, Any] = {"dual": None, "proof": None, "history": History.empty()}
+SHARED_FIELDS = ("coef", "intercept")
+DROPPED_FIELDS: dict[str, Any] = {"dual": None, "proof": None, "history": History.empty()}
 # Values of a certificate that came after the first version of the format, for files without them.
 LATER: dict[str, Any] = {"local_minimum": None, "resolution": 0.0}
 # An array of more bytes is not written as a sparse one, so that no small file claims more memory.

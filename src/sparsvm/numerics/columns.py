@@ -16,7 +16,7 @@ from sparsvm.numerics.packed import paged
 from sparsvm.numerics.rows import row_blocks
 
 # Columns are few where there are so many times as many: reading them one by one is slower.
-FEW = 4
+FEW_FACTOR = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Columns:
 
 def few(count: int, d: int) -> bool:
     """Whether so many columns of d are few enough to be read by themselves."""
-    return FEW * count <= d
+    return FEW_FACTOR * count <= d
 
 
 def columns_in_use(coef: Array) -> Ints:

@@ -20,7 +20,7 @@ Look = Callable[[int, float, float], bool]
 
 # Settings. Clarabel's own bound on the ratio that tells an infeasible program, at the most; and the
 # seconds between two checks for signals.
-RATIO, LOOK = 1e-6, 0.1
+RATIO, CHECK_SECONDS = 1e-6, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ def _interruptible(solver: Any, look: Look | None) -> Any:
     try:
         while True:
             try:
-                at = reached.get(timeout=LOOK)
+                at = reached.get(timeout=CHECK_SECONDS)
             except queue.Empty:
                 continue
             if at is None or look is None:

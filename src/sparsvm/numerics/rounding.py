@@ -18,6 +18,6 @@ NO_SIZE = 1e-300
 OTHER_ROUNDINGS = 16
 # Sums of many numbers of one sign, which NumPy forms pairwise, are rounded up by this: some 25
 # units for a million terms.
-UP = 1.0 + 64.0 * UNIT
+UP_FACTOR = 1.0 + 64.0 * UNIT
 # What is asked of native code at least: the rounding of an objective is larger.
-SHARPEST = 1e-15
+SHARPEST_TOL = 1e-15

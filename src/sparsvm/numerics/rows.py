@@ -13,7 +13,7 @@ import numpy as np
 from sparsvm._typing import Floats, Labels
 
 # With more columns than this, reducing the rows is the faster way.
-NARROW = 8
+NARROW_WIDTH = 8
 # Entries of the arrays that are made of a block of rows: an eighth of a megabyte.
 BLOCK = 2**14
 
@@ -45,7 +45,7 @@ def of_class(matrix: Floats, y: Labels) -> Floats:
 
 
 def _reduced(combine: np.ufunc, matrix: Floats) -> Floats:
-    if matrix.shape[1] > NARROW:
+    if matrix.shape[1] > NARROW_WIDTH:
         return np.asarray(combine.reduce(matrix, axis=1))
     reduced = np.array(matrix[:, 0])
     for column in matrix.T[1:]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # As in scikit-learn.
 FOLDS = 5
 # Times an alpha at which the model of all rows has no features: that of a fold has none there.
-FAR_ABOVE = 1e3
+ALPHA_FACTOR = 1e3
 
 
 class SparseSVCCV(Searched, SparseLinearClassifier):
@@ -201,7 +201,7 @@ cv_results_, n_splits_
         population = prepared.left_out(fold)
         where = np.arange(grid.size)
         if zeros:
-            grid = np.append(FAR_ABOVE * grid[0], grid[zeros:])
+            grid = np.append(ALPHA_FACTOR * grid[0], grid[zeros:])
             where = np.maximum(where - zeros + 1, 0)
         points = follow(prepared, population, grid, start=start)
         engine = prepared.engine

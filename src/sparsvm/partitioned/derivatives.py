@@ -24,7 +24,7 @@ from sparsvm.problem.problem import Problem
 # Columns with at most this share of non-zeros are multiplied as sparse ones. Second derivatives of
 # 4000 rows x 300: 0.30 s from dense columns; from sparse ones 0.06 s with a share of 0.02, 0.19 s
 # with 0.1 and 0.50 s with 0.2.
-SPARSE = 0.1
+SPARSE_SHARE = 0.1
 # Of the largest curvature, in the diagonal, where a sample has none.
 FLAT_SHARE = 0.05
 
@@ -248,7 +248,7 @@ def _curvature(
     first = place.cost.shape[0] - outputs  # class 0 of two has no weights
     columns, ones = X[:, features], np.ones((scores.shape[0], 1))
     Z: Any
-    if sp.issparse(columns) and columns.nnz <= SPARSE * columns.shape[0] * m:
+    if sp.issparse(columns) and columns.nnz <= SPARSE_SHARE * columns.shape[0] * m:
         Z = sp.csr_array(sp.hstack([columns, ones]), dtype=np.float64)
     else:
         columns = columns.toarray() if sp.issparse(columns) else np.asarray(columns)

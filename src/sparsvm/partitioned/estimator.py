@@ -28,7 +28,7 @@ from sparsvm.problem.solution import Start
 from sparsvm.solvers import Solver, blas_threads
 
 # What to do where the driver's memory does not hold the clusters that decide.
-FULL = "More samples decide than the driver may hold: raise tol or alpha."
+FULL_MEMORY = "More samples decide than the driver may hold: raise tol or alpha."
 
 
 class SparseSVC(OnOneMachine):
@@ -170,7 +170,7 @@ class SparseSVC(OnOneMachine):
             self._store_fitted(population, first, fitted)
         tol = tolerance(self.tol, population.dtype)
         if not fitted.converged and fitted.relative_gap > tol:
-            what = FULL if fitted.status == "full" else remedy(fitted.status)
+            what = FULL_MEMORY if fitted.status == "full" else remedy(fitted.status)
             warnings.warn(
                 f"The fit stopped after {len(fitted.rounds)} passes ({fitted.status}) with a "
                 f"relative duality gap of {fitted.relative_gap:.2g}, above tol={tol:g}: the "

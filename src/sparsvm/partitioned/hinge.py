@@ -36,29 +36,29 @@ from sparsvm.solvers import Solver, resolve
 SINGLES, GROUPS, MORE = 4000, 4000, 8000
 # Bytes of clusters on the driver beyond which all rows are clustered anew around the best point;
 # the new clusters take at most this share of them. Solvers need about three times as much beside.
-STORE_BYTES, ANEW = 1 << 28, 0.25
+STORE_BYTES, RENEWAL_SHARE = 1 << 28, 0.25
 # So often this may happen before the gap has halved; then the augmented Lagrangian goes on.
-TIMES_ANEW = 4
+RENEWALS = 4
 # A number and its index.
 ENTRY_BYTES = 12.0
 # The clusters need not be solved more exactly than the split ones will be, nor less than this.
-SHARE_OF_GAP, SHARE_OF_TOL, LOOSEST = 0.1, 1.0 / 3.0, 1e-2
+SHARE_OF_GAP, SHARE_OF_TOL, LOOSEST_TOL = 0.1, 1.0 / 3.0, 1e-2
 # Clusters are split at this share of the way from the best point to the solution on clusters (the
 # in-out points of Ben-Ameur and Neto): that solution may be far off where clusters are coarse.
 # Where fewer than this share of them are new, it no longer is: half-way the gap only halved from
 # pass to pass, and 1e-5 took 9 passes instead of 6 on News20, 11 instead of 8 on MNIST.
-INWARD, SETTLED = 0.5, 0.02
+INWARD_SHARE, SETTLED_SHARE = 0.5, 0.02
 # The first clusters of a path are formed where the sample's model has some features: at this share
 # of its alpha_max (as in sparsvm.path.alpha_max).
-BELOW_LARGEST = 0.7
+FIRST_ALPHA_SHARE = 0.7
 # Where no cluster can be split, the solver is asked for more digits, so often.
-SHARPER, TIMES_SHARPER = 0.1, 3
+SHARPER_FACTOR, SHARPENINGS = 0.1, 3
 
 
 # Rows for each coefficient in use on the sample from which on the augmented Lagrangian is taken.
 # Generated rows to 1e-5, processor seconds by it and by clusters: 1.3 and 0.9 with 180 rows for
 # each, 4.8 and 10.7 with 840. Its second derivatives must be few enough to be assembled.
-TALL = 200.0
+TALL_ROWS = 200.0
 
 
 class _Best(NamedTuple):
@@ -111,7 +111,7 @@ class HingeFits:
         self.solved = False
         # Rows and means, in double precision, that may be formed at once in each partition. The
         # mean of many sparse rows is as good as dense, unless all of them are not that many.
-        share = ANEW / 2.0 * STORE_BYTES
+        share = RENEWAL_SHARE / 2.0 * STORE_BYTES
         row = population.row_bytes * np.dtype(np.float64).itemsize / population.dtype.itemsize
         dense = first.design.is_sparse and population.n * row > share
         mean = ENTRY_BYTES * population.d if dense else row
@@ -147,7 +147,7 @@ class HingeFits:
         status, bound, gap, sharper, anew, halved = "max_iter", -np.inf, np.inf, 0, 0, np.inf
         # Clusters of another alpha are good ones already: no caution, and no rough solution.
         cold = self.store is None
-        inward, distance = (INWARD, 1.0) if cold else (1.0, 0.0)
+        inward, distance = (INWARD_SHARE, 1.0) if cold else (1.0, 0.0)
 
         def seen() -> tuple[_Best, Store]:
             assert self.best is not None and self.store is not None
@@ -162,8 +162,10 @@ class HingeFits:
             self._visit(alpha, point, 1.0)
             seen()
         while len(rounds) < limits.passes:
-            tol = max(SHARE_OF_TOL * control.tol, min(LOOSEST, SHARE_OF_GAP * distance))
-            inner = replace(control, tol=tol * SHARPER**sharper, max_iter=None, verbose=False)
+            tol = max(SHARE_OF_TOL * control.tol, min(LOOSEST_TOL, SHARE_OF_GAP * distance))
+            inner = replace(
+                control, tol=tol * SHARPER_FACTOR**sharper, max_iter=None, verbose=False
+            )
             point = self._solution(alpha, point, inner)
             bound = max(bound, point.dual_objective)
             split = self._visit(alpha, point, inward)
@@ -174,9 +176,9 @@ class HingeFits:
                 status = "optimal"
                 break
             distance = min(1.0, relative(gap, value))
-            inward = INWARD if split > SETTLED * store.y.size else 1.0
+            inward = INWARD_SHARE if split > SETTLED_SHARE * store.y.size else 1.0
             sharper = 0 if split else sharper + 1
-            if sharper > TIMES_SHARPER:
+            if sharper > SHARPENINGS:
                 status = "stalled"
                 break
             if rounds[-1].seconds > limits.seconds:
@@ -184,7 +186,7 @@ class HingeFits:
                 break
             if store.nbytes > STORE_BYTES:
                 anew, halved = (anew + 1, halved) if gap > 0.5 * halved else (1, gap)
-                if anew > TIMES_ANEW:
+                if anew > RENEWALS:
                     status = "full"
                     break
         if status == "full" and self._has_multipliers:
@@ -224,7 +226,7 @@ class HingeFits:
         """Whether the coefficients in use are few, beside the rows and by themselves."""
         used = np.count_nonzero(np.any(start.coef != 0.0, axis=0))
         coefficients = self.first.n_outputs * (int(used) + 1)
-        few = coefficients <= min(MOST_VARIABLES, self.population.n / TALL)
+        few = coefficients <= min(MOST_VARIABLES, self.population.n / TALL_ROWS)
         return few and self._has_multipliers
 
     def _wide(self) -> bool:
@@ -251,8 +253,8 @@ class HingeFits:
             return found.value, Start(found.zero.coef, found.zero.intercept)
         if self.store is None:
             # Clusters that the first features tell apart.
-            problem = self.first.with_alpha(BELOW_LARGEST * found.value)
-            inner = replace(control, tol=LOOSEST, max_iter=None, verbose=False)
+            problem = self.first.with_alpha(FIRST_ALPHA_SHARE * found.value)
+            inner = replace(control, tol=LOOSEST_TOL, max_iter=None, verbose=False)
             self._visit(
                 problem.alpha, resolve(self.solver, problem, inner).solve(problem, None, inner), 1.0
             )

@@ -16,9 +16,9 @@ from sparsvm.problem.problem import Problem
 # Variables of a Newton system: their matrix takes 128 MB and seconds to factorise.
 MOST_VARIABLES = 4000
 # The quasi-Newton model keeps so many pairs, and those of so much curvature.
-PAIRS, CURVED = 30, 1e-10
+PAIRS, LEAST_CURVATURE = 30, 1e-10
 # Columns of less curvature than this share of the largest count as if they had it.
-FLAT = 1e-12
+FLAT_SHARE = 1e-12
 
 
 class Model:
@@ -103,7 +103,9 @@ class Model:
         mean = diagonal.mean(axis=0)
         top = float(mean.max(initial=0.0))
         return (
-            np.asarray(np.sqrt(np.maximum(mean, FLAT * top))) if top > 0.0 else np.ones(mean.size)
+            np.asarray(np.sqrt(np.maximum(mean, FLAT_SHARE * top)))
+            if top > 0.0
+            else np.ones(mean.size)
         )
 
     def _prepare(self, place: Place, features: Features, free: Bools) -> None:
@@ -119,7 +121,7 @@ class Model:
         """Return the model from the pairs so far."""
         kept = [(s * units * free, y / units * free) for s, y in self.pairs]
         sizes = [float(np.linalg.norm(s) * np.linalg.norm(y)) for s, y in kept]
-        curved = [t for t, (s, y) in enumerate(kept) if np.vdot(s, y) > CURVED * sizes[t]]
+        curved = [t for t, (s, y) in enumerate(kept) if np.vdot(s, y) > LEAST_CURVATURE * sizes[t]]
         shape = (len(curved), free.size)
         return QuasiNewton(
             (self.diagonal / units**2).ravel(),

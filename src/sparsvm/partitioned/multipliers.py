@@ -41,14 +41,14 @@ CURVED_ROWS, EASY_STEPS = 5.0, 3
 # A round ends where the model expects less than this share of what the proximal term takes away.
 # The gap is of first order in what is missing, and the model of second: with 0.1 multipliers of 900
 # rows wandered about for 300 passes, with 0.001 they proved 1e-5 in 60.
-INNER = 1e-3
+INNER_SHARE = 1e-3
 # The certificate takes a pass, and is asked for where it is expected to prove this much of tol, or
 # to leave this share of the gap.
-WORTH_A_CERTIFICATE, SHARE_OF_GAP = 0.9, 0.03
+CERTIFICATE_LEVEL, SHARE_OF_GAP = 0.9, 0.03
 # Newton steps go on where the samples' own part of the gap is this share of it.
 COMPLEMENTARY = 0.7
 # So many rounds may follow each other without a step.
-WITHOUT_STEP = 6
+IDLE_ROUNDS = 6
 
 
 class _Best(NamedTuple):
@@ -100,13 +100,13 @@ class MultiplierFits:
         idle = 0
         while not run.optimal:
             late = run.rounds[-1].seconds > limits.seconds
-            if late or len(run.rounds) >= limits.passes or idle > WITHOUT_STEP:
-                status = "stopped" if late else ("stalled" if idle > WITHOUT_STEP else "max_iter")
+            if late or len(run.rounds) >= limits.passes or idle > IDLE_ROUNDS:
+                status = "stopped" if late else ("stalled" if idle > IDLE_ROUNDS else "max_iter")
                 run.certify()
                 break
             features = working_set(run.problem, run.place.coef, run.here)
             step, shift, change = run.model.step(run.place, run.here, features)
-            wanted, moved = -change > INNER * run.error or run.infeasible, False
+            wanted, moved = -change > INNER_SHARE * run.error or run.infeasible, False
             if wanted:
                 moved = run.step(step, shift, change, features)
             idle = 0 if moved else idle + 1
@@ -114,7 +114,7 @@ class MultiplierFits:
                 run.certify()
             if run.optimal or moved:
                 continue
-            if wanted and -change > INNER * run.error:
+            if wanted and -change > INNER_SHARE * run.error:
                 run.soften(features)
             else:
                 run.advance(features)
@@ -193,7 +193,7 @@ class _Run:
             return False
         value = self.best.value
         worth = SHARE_OF_GAP * (value - max(self.bound, 0.0))
-        return value - self._guess()[1] <= max(WORTH_A_CERTIFICATE * self.enough, worth)
+        return value - self._guess()[1] <= max(CERTIFICATE_LEVEL * self.enough, worth)
 
     @property
     def infeasible(self) -> bool:

@@ -20,7 +20,7 @@ PART_BYTES = 1 << 26
 SPARSE_ENTRY = 1.5
 DOUBLE_BYTES = 8
 # X, y, weights and margins; and the names that an error lists.
-MOST_ARRAYS, LISTED = 4, 10
+MOST_ARRAYS, LIST_LENGTH = 4, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +297,9 @@ def from_parquet(path: Path, target: str, *, columns: Sequence[str] | None = Non
     file = parquet.ParquetFile(path)
     names = [name for name in file.schema_arrow.names if name != target]
     if target not in file.schema_arrow.names:
-        raise ValueError(f"{path!s} has no column {target!r}; its columns are {names[:LISTED]} ...")
+        raise ValueError(
+            f"{path!s} has no column {target!r}; its columns are {names[:LIST_LENGTH]} ..."
+        )
     chosen = list(names if columns is None else columns)
     return [
         Stored(_read_row_group, (path, group, chosen, target))

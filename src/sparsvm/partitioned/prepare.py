@@ -15,7 +15,7 @@ from sparsvm.certificate.finalise import inner_tolerance, tolerance
 from sparsvm.losses import Hinge, as_loss
 from sparsvm.partitioned.engine import Engine
 from sparsvm.partitioned.fitted import Limits, Round
-from sparsvm.partitioned.hinge import TALL, HingeFits
+from sparsvm.partitioned.hinge import TALL_ROWS, HingeFits
 from sparsvm.partitioned.in_memory import InMemoryFits
 from sparsvm.partitioned.smooth import SmoothFits
 from sparsvm.partitioned.survey import (
@@ -35,7 +35,7 @@ from sparsvm.solvers import resolve
 # Rows of the sample that the fit starts from, and the relative gap to which it is solved.
 SAMPLE_ROWS, SAMPLE_TOL = 20_000, 1e-2
 # Bytes of rows that the driver gathers to solve in memory, where passes over the partitions would
-# not be cheaper: with as many rows for each coefficient that there may be (TALL).
+# not be cheaper: with as many rows for each coefficient that there may be (TALL_ROWS).
 GATHERED_BYTES = 1 << 28
 
 
@@ -89,7 +89,7 @@ class Prepared:
         K = population.classes.size
         coefficients = (1 if K == 2 else K) * (population.d + 1)
         fit = population.n * population.row_bytes <= GATHERED_BYTES
-        return fit and population.n < TALL * coefficients
+        return fit and population.n < TALL_ROWS * coefficients
 
     def left_out(self, fold: int) -> Population:
         """Return the rows without a fold."""

@@ -21,7 +21,7 @@ from sparsvm.numerics.rounding import NO_SIZE
 RELAXATION = 1.6
 ITERATIONS = 2000
 # rho changes by this factor where one residual is so many times the other, looked at so often.
-FACTOR, UNBALANCED, EVERY = 4.0, 5.0, 20
+FACTOR, IMBALANCE, CHECK_EVERY = 4.0, 5.0, 20
 # Added to the diagonal, relative to its mean: scores may not tell some directions apart.
 RIDGE = 1e-12
 # No entry of a quasi-Newton model's diagonal is below this share of the mean.
@@ -141,11 +141,9 @@ def minimise(
         dual_size = max(rho * _norm(u), _norm(linear), NO_SIZE)
         if primal <= H.accuracy * primal_size and dual <= H.accuracy * dual_size:
             break
-        if iteration % EVERY == 0:
+        if iteration % CHECK_EVERY == 0:
             ratio = (primal / primal_size) / max(dual / dual_size, NO_SIZE)
-            change = (
-                FACTOR if ratio > UNBALANCED else 1.0 / FACTOR if ratio < 1 / UNBALANCED else 1.0
-            )
+            change = FACTOR if ratio > IMBALANCE else 1.0 / FACTOR if ratio < 1 / IMBALANCE else 1.0
             if change != 1.0:
                 rho, u = rho * change, u / change
                 solve = H.shifted(rho)

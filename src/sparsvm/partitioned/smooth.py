@@ -34,7 +34,7 @@ SUFFICIENT = 0.01
 SHARES = 0.5 ** np.arange(1, 13)
 # The certificate takes two more passes, and is asked for where the model expects so little, and
 # again where it expects this share of that.
-WORTH_A_CERTIFICATE, ASK_AGAIN = 3.0, 0.3
+CERTIFICATE_LEVEL, REPEAT_SHARE = 3.0, 0.3
 
 
 class SmoothFits:
@@ -93,7 +93,7 @@ class SmoothFits:
             enough = max(control.tol * abs(value), floor)
             late = bool(rounds) and rounds[-1].seconds > limits.seconds
             last_pass = late or len(rounds) >= limits.passes
-            if expected <= min(WORTH_A_CERTIFICATE * enough, ask_below) or last_pass:
+            if expected <= min(CERTIFICATE_LEVEL * enough, ask_below) or last_pass:
                 final = as_type(coef, self.population.dtype)
                 last = as_type(centred(first, intercept), self.population.dtype)
                 there = here
@@ -107,7 +107,7 @@ class SmoothFits:
                     status = "optimal" if gap <= enough else status
                     rounds.append(Round(shown, bound, 0, time.perf_counter() - began))
                     break
-                ask_below = ASK_AGAIN * expected
+                ask_below = REPEAT_SHARE * expected
             features = working_set(first, coef, here)
             place, old = at(coef, intercept), here
             step, shift, change = model.step(place, here, features)

@@ -46,7 +46,7 @@ _SUM_ROUNDING = 64.0 * EPS
 _FIRST_GAP, _LAST_GAP = 1e-6, 1e-11
 # What the gap may be of a gain without hiding a hundredth of the next step, and the fall of the gap
 # where nothing was gained.
-_HIDDEN, _SHARPER = 0.01, 1e-2
+_HIDDEN_SHARE, _GAP_FACTOR = 0.01, 1e-2
 # The relative gap promised for the model of zeros.
 _ZERO_GAP = 1e-10
 
@@ -226,11 +226,14 @@ class _Bracket:
             if self._within(precision):
                 break
             if ratio > alpha:
-                alpha, tol = ratio, float(np.clip(_HIDDEN * self._gain, _LAST_GAP, _FIRST_GAP))
+                alpha, tol = (
+                    ratio,
+                    float(np.clip(_HIDDEN_SHARE * self._gain, _LAST_GAP, _FIRST_GAP)),
+                )
             elif self.lower == 0.0:
                 alpha = _LEAST_SHARE * min(alpha, self.upper)
             elif tol > _LAST_GAP:
-                tol = max(_LAST_GAP, _SHARPER * tol)
+                tol = max(_LAST_GAP, _GAP_FACTOR * tol)
             else:
                 # At alpha_max itself rounding may keep the dual from its ball. Just above it zero
                 # weights are the solution, and the dual is inside.

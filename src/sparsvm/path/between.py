@@ -31,7 +31,7 @@ from sparsvm.solvers.chain import Chain
 # Settings.
 # The part of the tolerance for solutions with points between them, and what of the whole the
 # points between are planned to take.
-_SHARP, _PLANNED = 0.3, 0.9
+_SHARP_SHARE, _PLANNED_SHARE = 0.3, 0.9
 # The most steps of the grid from one solution to the next.
 _FARTHEST = 6
 # An estimate of the curvature falls to no less than this share of the one before: those of
@@ -124,7 +124,7 @@ class PointsBetween:
         return solution
 
     def _solve(self, alpha: float, sharp: bool) -> Solution:
-        solution = self.steps.solve(alpha, _SHARP * self.tol if sharp else None)
+        solution = self.steps.solve(alpha, _SHARP_SHARE * self.tol if sharp else None)
         if sharp and solution.relative_gap <= self.tol:
             solution = replace(solution, status="optimal")
         return solution
@@ -146,7 +146,7 @@ class PointsBetween:
         With t of s steps done, the nearer line is :math:`min(t, s - t)^2` curvatures above the
         optimum and the chord :math:`t (s - t)` below.
         """
-        room, stride = (_PLANNED - _SHARP) * self.tol, 1
+        room, stride = (_PLANNED_SHARE - _SHARP_SHARE) * self.tol, 1
         while stride < _FARTHEST and _bulge(stride + 1) * self._curvature <= room:
             stride += 1
         return stride if stride >= self._least and self._left is not None else 1

@@ -27,15 +27,15 @@ from sparsvm.solvers import Solver, blas_threads, resolve
 # Rounds of adding violators before the whole problem is handed to the solver.
 _ROUNDS = 12
 # Restricting pays while it leaves out at least half of the features.
-_SMALL = 0.5
+_RESTRICTED_SHARE = 0.5
 # Below this share of the last alpha the last point says little about which features matter:
 # finding them round by round takes longer than the solver's own search (1.3 to 2 times on genes
 # and sparse data at a tenth).
-_FAR = 1.0 / 3.0
+_FAR_RATIO = 1.0 / 3.0
 # A group this close to its limit is at it, but for rounding.
 _AT_LIMIT = 1e-12
 # Share of the tolerance asked for on some features: the certificate on all of them may lose some.
-_INNER = 0.8
+_INNER_SHARE = 0.8
 # Groups that violators may add to a small working set.
 _LEAST_ADDED = 50
 
@@ -162,10 +162,10 @@ class Continuation:
         whole = self.at(alpha)
         features = self._opening(alpha)
         start = self._start(alpha)
-        inner = replace(control, tol=_INNER * control.tol)
+        inner = replace(control, tol=_INNER_SHARE * control.tol)
         iterations, trusting = 0, True
         for _ in range(_ROUNDS):
-            if features is None or features.size > _SMALL * whole.d:
+            if features is None or features.size > _RESTRICTED_SHARE * whole.d:
                 break
             part = self._restricted(features, alpha)
             found = self._found(part, start, inner, control.tol, trusting)
@@ -227,7 +227,7 @@ class Continuation:
         None where the last point is too far away to tell.
         """
         last = self._last
-        if last is None or alpha < _FAR * last.alpha or not np.isfinite(last.strength).all():
+        if last is None or alpha < _FAR_RATIO * last.alpha or not np.isfinite(last.strength).all():
             return None
         groups = np.zeros(self.problem.penalty.n_groups, dtype=bool)
         groups[self.problem.penalty.groups[_support(last.solution.coef)]] = True

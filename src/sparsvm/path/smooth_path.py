@@ -15,7 +15,7 @@ import numpy as np
 from sparsvm import _core
 from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
-from sparsvm.numerics.rounding import SHARPEST
+from sparsvm.numerics.rounding import SHARPEST_TOL
 from sparsvm.path.continuation import Continuation
 from sparsvm.path.points import Kept, by_classes
 from sparsvm.problem.solution import History, Solution, relative
@@ -48,7 +48,7 @@ class SmoothPath:
         self._native = _core.SmoothPath(
             smooth_problem(problem),
             column_norms=np.ascontiguousarray(problem.column_norms),
-            tol=max(control.tol, SHARPEST),
+            tol=max(control.tol, SHARPEST_TOL),
             max_iter=ITERATIONS,
             callback=progress(BlockNewton.name, control),
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsvm._typing import Features as ColumnNumbers
 from sparsvm._typing import Floats
-from sparsvm.parameters import LARGEST, Parameterised, number
+from sparsvm.parameters import LARGEST_NUMBER, Parameterised, number
 from sparsvm.penalties.custom import CustomNorm, CustomTerms
 from sparsvm.penalties.layout import (
     feature_weights,
@@ -292,9 +292,9 @@ class BuiltInPenalty(Penalty):
 
     def _checked_positive(self, parameter: str) -> float:
         value = getattr(self, parameter)
-        if not 1.0 / LARGEST <= number(value) <= LARGEST:
+        if not 1.0 / LARGEST_NUMBER <= number(value) <= LARGEST_NUMBER:
             raise ValueError(
                 f"{type(self).__name__} needs a positive, finite {parameter}, between "
-                f"{1.0 / LARGEST:g} and {LARGEST:g}; got {parameter}={value!r}."
+                f"{1.0 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}; got {parameter}={value!r}."
             )
         return float(value)

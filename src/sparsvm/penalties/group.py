@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsvm._typing import Floats, Ints
 from sparsvm.penalties.base import BuiltInPenalty
-from sparsvm.penalties.terms import NEWTON_STEPS, STILL_MOVING, PenaltyTerms, euclidean
+from sparsvm.penalties.terms import LEAST_MOVE, NEWTON_STEPS, PenaltyTerms, euclidean
 
 
 class GroupTerms(PenaltyTerms):
@@ -124,7 +124,7 @@ def _prox_l2(flat: Floats, omega: Floats, step: float, starts: Ints, sizes: Ints
         move = np.zeros_like(t)
         np.divide(norm**2 * (norm - 1.0), slopes, out=move, where=active & (slopes > 0.0))
         t = t + np.maximum(move, 0.0)
-        active &= move > STILL_MOVING * t
+        active &= move > LEAST_MOVE * t
         if not active.any():
             break
     spread = np.repeat(t, sizes)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsvm._typing import Features, Floats
-from sparsvm.parameters import LARGEST
+from sparsvm.parameters import LARGEST_NUMBER
 
 
 def group_numbers(groups: Any, d: int) -> tuple[Features, int]:
@@ -137,10 +137,11 @@ def spread_weights(weights: Any, columns: Features, d: int, n_groups: int) -> An
 
 def _require_moderate(omega: Floats) -> None:
     """Refuse weights so small or large that products with them may vanish or overflow."""
-    refused = (omega != 0.0) & ((omega < 1.0 / LARGEST) | (omega > LARGEST))
+    refused = (omega != 0.0) & ((omega < 1.0 / LARGEST_NUMBER) | (omega > LARGEST_NUMBER))
     if refused.any():
         where = int(np.argmax(refused))
         raise ValueError(
-            f"Penalty weights must be 0 or between {1.0 / LARGEST:g} and {LARGEST:g}; weight "
-            f"{where} is {omega[where]:g}. Multiply all weights by a constant, or alpha."
+            f"Penalty weights must be 0 or between {1.0 / LARGEST_NUMBER:g} and "
+            f"{LARGEST_NUMBER:g}; weight {where} is {omega[where]:g}. Multiply all weights "
+            "by a constant, or alpha."
         )

@@ -14,7 +14,7 @@ from sparsvm.parameters import only_counts, quoted
 Names = Sequence[str] | Array | None
 
 # Names that an error lists.
-LISTED = 5
+LIST_LENGTH = 5
 
 
 class Features:
@@ -55,7 +55,7 @@ class Features:
                 "but X has no feature names. Pass X as a frame whose column names are strings (in "
                 "a pipeline: set_output(transform='pandas')), or use positions"
             )
-        return f"which X has not; its features are {quoted(self.names, most=LISTED)}"
+        return f"which X has not; its features are {quoted(self.names, most=LIST_LENGTH)}"
 
 
 def aligned_groups(groups: Any, features: Features) -> Any:

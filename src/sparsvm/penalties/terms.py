@@ -24,7 +24,7 @@ SAFE_TO_SQUARE = (1e-140, 1e140)
 # The scalar Newton iterations converge monotonically, in about ten steps; this only ends them.
 NEWTON_STEPS = 100
 # A step of a root beyond this share of it is more than rounding.
-STILL_MOVING = 4.0 * EPS
+LEAST_MOVE = 4.0 * EPS
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from sparsvm.plots.style import COLOURS, DASHES, axes_for, names_of_features, ti
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # A sample counts as inside a margin if it falls short of it by more than this.
-_INSIDE = 1e-6
+_SHORTFALL = 1e-6
 
 
 class MarginDisplay:
@@ -143,7 +143,7 @@ class MarginDisplay:
         """
         self.figure_, self.ax_ = axes_for(ax, (5.5, 4.5))
         ax = self.ax_
-        self.inside_ = self._hinges() > _INSIDE
+        self.inside_ = self._hinges() > _SHORTFALL
         self._limits(ax)
         shortest = np.inf
         for number, (r, t) in enumerate(combinations(range(len(self.coef)), 2)):

@@ -9,7 +9,7 @@ import numpy as np
 from sparsvm._typing import Array, Ints
 from sparsvm.numerics.sparse_format import dense_coefficients
 from sparsvm.penalties import as_penalty
-from sparsvm.plots.style import PALE, axes_for, names_of_features
+from sparsvm.plots.style import PALE_GREY, axes_for, names_of_features
 
 
 class SparsityPatternDisplay:
@@ -119,7 +119,7 @@ class SparsityPatternDisplay:
             aspect="auto",
             interpolation="nearest",
         )
-        ax.set_facecolor(PALE)
+        ax.set_facecolor(PALE_GREY)
         self._label_axes(ax, labels, coef.shape[1])
         self._separate(ax, shown.shape)
         bar = self.figure_.colorbar(image, ax=ax, pad=0.02, fraction=0.04, ticks=[-1, 0, 1])

@@ -14,7 +14,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 # Lines differ in more than colour, for print in grey.
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 GREY = "#9a9a9a"
-PALE = "#d4d4d4"
+PALE_GREY = "#d4d4d4"
 
 
 def axes_for(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:

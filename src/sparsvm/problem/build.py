@@ -11,7 +11,7 @@ from sparsvm.data.design import make_design
 from sparsvm.data.training_set import TrainingSet
 from sparsvm.losses import Logistic, Loss
 from sparsvm.numerics.rounding import EPS
-from sparsvm.parameters import LARGEST
+from sparsvm.parameters import LARGEST_NUMBER
 from sparsvm.penalties import Penalty
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import DesignLike, Problem
@@ -87,7 +87,7 @@ def problem_on(
 
 def default_alpha(total: float, parameter: str = "alpha") -> float:
     """Return 1 / (sum of the weights), which ``parameter=None`` stands for."""
-    if not 1.0 / LARGEST <= total <= LARGEST:
+    if not 1.0 / LARGEST_NUMBER <= total <= LARGEST_NUMBER:
         raise ValueError(
             f"The weights sum to {total:g}, so that {parameter}=None would mean "
             f"alpha=1/{total:g}. Give {parameter}, or multiply the weights by a constant."
@@ -99,9 +99,9 @@ def require_margin(loss: Loss, cost: Floats, margin_scale: Floats | None) -> Non
     """Refuse margins that leave nothing to learn or overflow, and sample margins without effect."""
     factor = 1.0 if margin_scale is None else float(margin_scale.max())
     largest = float(cost.max()) * factor
-    if largest > LARGEST:
+    if largest > LARGEST_NUMBER:
         raise ValueError(
-            f"The largest margin is {largest:.3g}, but beyond {LARGEST:g} its products may "
+            f"The largest margin is {largest:.3g}, but beyond {LARGEST_NUMBER:g} its products may "
             "overflow. Divide all margins by a constant."
         )
     if isinstance(loss, Logistic):
@@ -116,10 +116,10 @@ def require_margin(loss: Loss, cost: Floats, margin_scale: Floats | None) -> Non
             "Every margin is zero, so that a model of zeros has no loss and nothing is learned. "
             "Give the loss or sample_margin a positive margin."
         )
-    if largest < 1.0 / LARGEST:
+    if largest < 1.0 / LARGEST_NUMBER:
         raise ValueError(
-            f"The largest margin is {largest:.3g}, but below {1.0 / LARGEST:g} losses may vanish "
-            "in rounding. Multiply all margins by a constant."
+            f"The largest margin is {largest:.3g}, but below {1.0 / LARGEST_NUMBER:g} losses may "
+            "vanish in rounding. Multiply all margins by a constant."
         )
 
 

@@ -30,7 +30,7 @@ MOST_ENTRIES = 10_000_000
 MOST_PROGRAMS = 50
 # Of features scaled to 1 and directions of at most 1: what HiGHS may miss an inequality by, and
 # what counts as a strict one.
-EQUAL, STRICT = 1e-9, 1e-6
+EQUALITY_TOL, STRICTNESS = 1e-9, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def recession(problem: Problem) -> Recession | None:
     if found is None:
         return None
     alone = [j for j in range(columns.shape[1]) if _separates(problem, columns[:, [j]])]
-    needed = alone or np.flatnonzero(np.abs(found[:, :-1]).max(axis=0) > STRICT)
+    needed = alone or np.flatnonzero(np.abs(found[:, :-1]).max(axis=0) > STRICTNESS)
     coef = np.zeros((problem.n_outputs, free.size))
     coef[:, used] = found[:, :-1] / scale[used]
     least = float(_least_slack(problem, columns, found).min()) if complete else 0.0
@@ -101,17 +101,17 @@ def _direction(problem: Problem, columns: Floats, *, complete: bool) -> Floats |
             return None
         point = _most_strict(rows, complete)
         slack = rows @ point
-        if (slack.min() if complete else slack.max()) <= STRICT:
+        if (slack.min() if complete else slack.max()) <= STRICTNESS:
             if complete or samples.size == n or _spans(rows, columns, problem):
                 return None
             more = np.setdiff1d(np.arange(n), samples)
         else:
             direction = point.reshape(outputs, -1)
             worst = _least_slack(problem, columns, direction)
-            if worst.min() >= (STRICT if complete else -EQUAL):
+            if worst.min() >= (STRICTNESS if complete else -EQUALITY_TOL):
                 return direction
             more = np.setdiff1d(np.argsort(worst), samples, assume_unique=True)
-            more = more[worst[more] < (STRICT if complete else -EQUAL)]
+            more = more[worst[more] < (STRICTNESS if complete else -EQUALITY_TOL)]
             if more.size == 0:  # the solver's own error
                 return None
         samples = np.union1d(samples, more[: samples.size])

@@ -13,7 +13,7 @@ from sparsvm.reporting.words import count, percent
 # A table of confusions with more classes than this is longer than anyone reads: then the most
 # frequent ones are listed.
 MOST_CLASSES = 12
-LISTED = 15
+LIST_LENGTH = 15
 # Bins of the histogram of margins, and the shares of samples beyond its ends.
 N_BINS, ENDS = 30, (0.005, 0.995)
 # Of a normal distribution, 95 % are within so many standard deviations.
@@ -68,7 +68,7 @@ def confusion(subject: Subject, test: TestSet) -> dict[str, Any]:
         for k, name in enumerate(subject.classes)
     ]
     off = counts - np.diag(hits)
-    order = np.argsort(-off, axis=None, kind="stable")[:LISTED]
+    order = np.argsort(-off, axis=None, kind="stable")[:LIST_LENGTH]
     pairs = [divmod(int(place), n_classes) for place in order if off.flat[place] > 0]
     mistakes = [
         {

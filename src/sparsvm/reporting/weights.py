@@ -16,7 +16,7 @@ MOST_ROWS = 500
 MOST_DRAWN = 25
 # Powers of ten between which the largest weight is written without an exponent, and the digits it
 # has after the first.
-PLAIN, DIGITS = (-3, 5), 2
+PLAIN_POWERS, DIGITS = (-3, 5), 2
 
 
 def features(subject: Subject) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _digits(values: Floats) -> int | None:
     """Return decimals that give the largest number three digits; None for powers of ten."""
     largest = float(np.abs(values).max(initial=0.0))
     place = 0 if largest == 0.0 else int(np.floor(np.log10(largest)))
-    return max(DIGITS - place, 0) if PLAIN[0] <= place <= PLAIN[1] else None
+    return max(DIGITS - place, 0) if PLAIN_POWERS[0] <= place <= PLAIN_POWERS[1] else None
 
 
 def _cell(weight: float, value: float, digits: int | None) -> dict[str, str]:

@@ -17,7 +17,7 @@ from sparsvm.problem.solution import Attempt, Control, Solution, Start
 # which less is left.
 MOST_ROUNDING, MOST_ROUNDING_WITH_LINEAR_TERM = 3e8, 1e3
 # A relative gap within the tolerance counts up to this relative floor, which is a worst case.
-HIDDEN = 1e-3
+LARGEST_FLOOR = 1e-3
 
 
 def dominated_by_rounding(problem: Problem, floor: float, largest: float) -> bool:
@@ -37,7 +37,7 @@ def dominated_by_rounding(problem: Problem, floor: float, largest: float) -> boo
 def settled(problem: Problem, solution: Solution, tol: float) -> bool:
     """Whether the tolerance is met, and not because of too large coefficients."""
     size = abs(solution.objective)
-    allowed = HIDDEN if solution.gap <= tol * size else tol
+    allowed = LARGEST_FLOOR if solution.gap <= tol * size else tol
     return solution.within(tol) and not dominated_by_rounding(
         problem, solution.floor, allowed * size
     )

@@ -12,12 +12,17 @@ from sparsvm import _core
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
 from sparsvm.losses import SmoothLoss
-from sparsvm.numerics.rounding import SHARPEST
+from sparsvm.numerics.rounding import SHARPEST_TOL
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.native import smooth_problem
-from sparsvm.solvers.run.options import MOST, check_at_least_one, check_positive, iteration_limit
+from sparsvm.solvers.run.options import (
+    LARGEST_COUNT,
+    check_at_least_one,
+    check_positive,
+    iteration_limit,
+)
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.sample_space import fits_sample_space, newton_in_sample_space, step_work
@@ -102,7 +107,7 @@ class BlockNewton(Solver):
             check_positive("max_work", self.max_work)
             left = self.max_work
         began = time.perf_counter()
-        limit = iteration_limit(self.max_iter, control, MOST)
+        limit = iteration_limit(self.max_iter, control, LARGEST_COUNT)
         best, histories, done, sharper = None, [], 0, FIRST_SHARE
         if fits_sample_space(problem):
             work = step_work(problem)
@@ -122,7 +127,7 @@ class BlockNewton(Solver):
                     weights=weights,
                     warm=not cold,
                     start_intercept=intercept,
-                    tol=max(sharper * control.tol, SHARPEST),
+                    tol=max(sharper * control.tol, SHARPEST_TOL),
                     max_iter=limit - done,
                     max_work=left,
                     continuation=cold,

@@ -16,7 +16,7 @@ from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.cone_model import MOST_ENTRIES, ConeModel, cone_entries
 from sparsvm.solvers.run.incumbent import on_simplices
-from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
+from sparsvm.solvers.run.options import LARGEST_COUNT, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import Report, progress
 from sparsvm.solvers.run.threads import blas_threads
 
@@ -72,7 +72,7 @@ class ConeProgram(Solver):
         """Solve and certify; whatever ``start`` is, the cone solver begins at its own."""
         check_at_least_one(self, "max_iter")
         began = time.perf_counter()
-        limit = iteration_limit(self.max_iter, control, MOST)
+        limit = iteration_limit(self.max_iter, control, LARGEST_COUNT)
         report = progress(self.name, control)
         margins = problem.margins()
         margins -= margins[np.arange(problem.n), problem.y][:, None]

@@ -11,7 +11,7 @@ from sparsvm.penalties.terms import PenaltyTerms
 
 # Coefficients within this share of the largest of their group are tied to it: the prox cuts them
 # all at one level.
-TIED = 1e-12
+TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Face:
             if terms.l1_ratio > 0.0:
                 moving = moving & (W != 0.0)
             if terms.group_order == np.inf:
-                tied = moving & ~free & (np.abs(W * terms.omega) >= (1.0 - TIED) * norms)
+                tied = moving & ~free & (np.abs(W * terms.omega) >= (1.0 - TIE) * norms)
         moving = moving | free
         variable = np.full(W.shape, -1, dtype=np.int64)
         alone = moving & ~tied
@@ -131,7 +131,7 @@ class Face:
 
     def _tied_at_top(self) -> Bools:
         size = np.abs(self.W * self.terms.omega)
-        return np.asarray((self.norms > 0.0) & (size >= (1.0 - TIED) * self.norms))
+        return np.asarray((self.norms > 0.0) & (size >= (1.0 - TIE) * self.norms))
 
 
 def group_numbers(terms: PenaltyTerms) -> Ints:

@@ -18,7 +18,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Attempt, Control, History, Solution, Start
 from sparsvm.solvers.base import Solver, dominated_by_rounding, settled
 from sparsvm.solvers.run.native import hinge_problem
-from sparsvm.solvers.run.options import MOST, check_at_least_one, iteration_limit
+from sparsvm.solvers.run.options import LARGEST_COUNT, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import progress
 from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.smooth_interior_point import solve_smooth, unsupported_smooth
@@ -36,10 +36,10 @@ WARM_LIMIT = 25
 ALPHA_FACTOR, ALPHA_LIMIT, ALPHAS = 30.0, 100, 2
 # What is asked of the core, relative to the tolerance: the certificate repairs rounding and may
 # lose a little.
-SHARP = 0.5
+TOL_SHARE = 0.5
 # The same again, where it is met and the certificate is not: with linear terms more is lost
 # (stress.py --linear-terms --one 402986 needs it from inside the dual ball, 402301 from outside).
-SHARPER = 1e-3
+SECOND_TOL_SHARE = 1e-3
 # What may be left of the dual's residual without a certificate, relative to the tolerance.
 RESIDUAL = 0.1
 
@@ -121,7 +121,7 @@ class InteriorPoint(Solver):
         best, joint, met = None, None, False
         with blas_threads(control.n_jobs or 1):
             for trial in _trials(start, problem):
-                if trial.sharpness < SHARP and not met:
+                if trial.sharpness < TOL_SHARE and not met:
                     continue  # It was not the tolerance that ended the last trial.
                 if trial.from_above:
                     above = self._start_above(problem, control)
@@ -173,7 +173,7 @@ class InteriorPoint(Solver):
 
     def _limit(self, control: Control) -> int:
         check_at_least_one(self, "max_iter")
-        return iteration_limit(self.max_iter, control, MOST)
+        return iteration_limit(self.max_iter, control, LARGEST_COUNT)
 
     def _run(
         self, problem: Problem, trial: _Trial, control: Control, residual: float = 0.0
@@ -242,7 +242,7 @@ class _Trial(NamedTuple):
     start: Start | None = None
     across_features: bool = True  # May begin with dual entries for which X'Y~ is near zero.
     inside: bool = True  # Begins inside the dual ball.
-    sharpness: float = SHARP  # Of the core's tolerance, relative to that of the certificate.
+    sharpness: float = TOL_SHARE  # Of the core's tolerance, relative to that of the certificate.
     from_above: bool = False  # Begins at the solution for a larger alpha.
 
     @property
@@ -266,10 +266,10 @@ def _trials(start: Start | None, problem: Problem) -> Iterator[_Trial]:
     if _is_complete(start):
         yield _Trial(start)
     yield _Trial()
-    yield _Trial(sharpness=SHARPER)
+    yield _Trial(sharpness=SECOND_TOL_SHARE)
     if DOUBLE_BYTES * problem.n * problem.d <= GATHERED_LIMIT:
         yield _Trial(across_features=False, inside=False)
-        yield _Trial(across_features=False, inside=False, sharpness=SHARPER)
+        yield _Trial(across_features=False, inside=False, sharpness=SECOND_TOL_SHARE)
     yield _Trial(from_above=True)
     yield _Trial(across_features=False)
 

@@ -15,7 +15,12 @@ from sparsvm.problem.solution import Control, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.incumbent import MethodIncumbent, on_simplices
 from sparsvm.solvers.run.native import hinge_problem
-from sparsvm.solvers.run.options import MOST, check_at_least_one, check_positive, iteration_limit
+from sparsvm.solvers.run.options import (
+    LARGEST_COUNT,
+    check_at_least_one,
+    check_positive,
+    iteration_limit,
+)
 from sparsvm.solvers.run.progress import Report, progress
 from sparsvm.solvers.run.threads import blas_threads
 from sparsvm.solvers.sdca import SDCA
@@ -92,7 +97,7 @@ class Newton(Solver):
             if start is None:
                 start = _prepared(problem, control)
             work = np.inf if self.max_work is None else float(self.max_work)
-            direct = min(int(self.direct), MOST)
+            direct = min(int(self.direct), LARGEST_COUNT)
             run = _Run(problem, start, direct, work, progress(self.name, control))
             run.best.record(0)
             while run.goes_on(limit) and not run.best.within(control.tol):
@@ -148,7 +153,7 @@ class _Run:
             on_simplices(problem, dual) / problem.alpha,
         )
         self.best = MethodIncumbent(problem, self.method, report)
-        self.method.begin(min(self.best.relative_gap, MOST))
+        self.method.begin(min(self.best.relative_gap, LARGEST_COUNT))
 
     def goes_on(self, limit: int) -> bool:
         """Whether steps and work are left, and subproblems bring something."""
@@ -157,7 +162,7 @@ class _Run:
     def advance(self, tol: float, limit: int) -> None:
         """Solve one subproblem, and take or leave its result."""
         steps, work = self.method.advance(
-            min(self.best.relative_gap, MOST),
+            min(self.best.relative_gap, LARGEST_COUNT),
             tol=tol,
             left=limit - self.steps,
             direct=self.direct,

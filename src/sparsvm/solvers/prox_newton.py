@@ -26,25 +26,25 @@ from sparsvm.solvers.run.threads import blas_threads
 
 # Settings.
 # Features that a working set begins with, and of the problem the share beyond which it is all.
-FIRST_FEATURES, SMALL = 100, 0.5
+FIRST_FEATURES, WHOLE_SHARE = 100, 0.5
 # Of the tolerance, what a working set is solved to, and by what it falls if that was not enough.
-INNER, SHARPER = 0.3, 0.1
+INNER_SHARE, INNER_FACTOR = 0.3, 0.1
 # An iteration that lowers the objective by more, in units of that tolerance, is not the last.
-STILL_FALLING = 10.0
+FALL_FACTOR = 10.0
 # Conjugate gradients: most products, what they leave of the residual, and the damping, relative to
 # the diagonal of the Hessian, at first, at least, and beyond which a face gives no step.
-MOST_PRODUCTS, LEFT = 100, 0.05
+MOST_PRODUCTS, RESIDUAL_SHARE = 100, 0.05
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-4, 1e-10, 1e3
 # Factors of the damping after a step of this share at least, and after one of less or none: scores
 # that all labels share do not change the loss, and along them only the damping limits a step.
-LESS_DAMPING, LONG, MORE_DAMPING, SHORT = 0.1, 0.25, 100.0, 0.05
+LESS_DAMPING, LONG_STEP, MORE_DAMPING, SHORT_STEP = 0.1, 0.25, 100.0, 0.05
 # Line searches: sufficient decrease, trials, the factor of a Newton step from one to the next, and
 # the share of the objective that is rounding.
-ARMIJO, HALVINGS, SHORTER, ROUNDING = 1e-4, 25, 0.25, 4e-16
+ARMIJO, HALVINGS, STEP_FACTOR, ROUNDING = 1e-4, 25, 0.25, 4e-16
 # No entry of the metric, and of the diagonal on a face, is below these shares of the largest.
 LEAST_METRIC, LEAST_DIAGONAL = 1e-8, 1e-12
 # Iterations without any decrease after which a working set is given up.
-IDLE = 5
+IDLE_ITERATIONS = 5
 
 
 class ProxNewton(Solver):
@@ -103,12 +103,12 @@ class ProxNewton(Solver):
         with blas_threads(control.n_jobs or 1):
             run = _Run(problem, start)
             incumbent.update(0, run.W.T, run.b)
-            inner, stuck = INNER, False
+            inner, stuck = INNER_SHARE, False
             while run.iterations < limit and not stuck and not incumbent.within(control.tol):
                 scores = problem.scores(run.W, run.b)
                 grew = run.grow(group_strength(problem, scores))
                 if not grew:
-                    inner *= SHARPER
+                    inner *= INNER_FACTOR
                 moved = run.descend(inner * control.tol, limit)
                 incumbent.update(run.iterations, run.W.T, run.b)
                 stuck = not moved and not grew
@@ -150,7 +150,7 @@ class _Run:
         if outside.size > most:
             outside = outside[np.argsort(-strength[outside], kind="stable")[:most]]
         groups[outside] = True
-        if np.count_nonzero(groups[terms.groups]) > SMALL * terms.d:
+        if np.count_nonzero(groups[terms.groups]) > WHOLE_SHARE * terms.d:
             groups[:] = True
         first = self.groups is None
         self.groups = groups
@@ -169,14 +169,14 @@ class _Run:
             assert isinstance(part, RankingProblem)
             inner = _Inner(part, restriction.drop(self.W), self.b)
         first, idle = inner.objective, 0
-        while self.iterations < limit and idle < IDLE and not _core.stopping():
+        while self.iterations < limit and idle < IDLE_ITERATIONS and not _core.stopping():
             before = inner.objective
             inner.proximal_step()
             inner.newton_step()
             self.iterations += 1
             idle = 0 if inner.objective < before - ROUNDING * abs(before) else idle + 1
             # A certificate costs as much as a few products: not while the objective still falls.
-            near = before - inner.objective <= STILL_FALLING * tol * abs(before)
+            near = before - inner.objective <= FALL_FACTOR * tol * abs(before)
             if near and certify(inner.problem, inner.W, inner.b, None).within(tol):
                 break
         moved = inner.objective < first - ROUNDING * abs(first)
@@ -251,9 +251,9 @@ class _Inner:
         while self.damping <= MOST_DAMPING:
             step = self._newton_direction(hessian, face, gradient, metric)
             length = self._searched(face, step, float(gradient @ step))
-            if length >= LONG:
+            if length >= LONG_STEP:
                 self.damping = max(LESS_DAMPING * self.damping, LEAST_DAMPING)
-            elif length < SHORT:
+            elif length < SHORT_STEP:
                 self.damping *= MORE_DAMPING
             if length > 0.0:
                 self.damping = min(self.damping, MOST_DAMPING)
@@ -279,7 +279,7 @@ class _Inner:
             curved = problem.transposed(rows) + alpha * face.curved(move)
             return self._joined(face.gathered(curved), rows.sum(axis=0)) + self.damping * metric * x
 
-        return conjugate_gradients(product, -gradient, 1.0 / metric, MOST_PRODUCTS, LEFT)
+        return conjugate_gradients(product, -gradient, 1.0 / metric, MOST_PRODUCTS, RESIDUAL_SHARE)
 
     def _searched(self, face: Face, step: Floats, slope: float) -> float:
         """Go along the step, as far as the objective falls; returns how far, 0 if it does not."""
@@ -292,7 +292,7 @@ class _Inner:
             if value < self.objective and value <= self.objective + ARMIJO * length * slope:
                 self._accept(W, b, scores)
                 return length
-            length *= SHORTER
+            length *= STEP_FACTOR
         return 0.0
 
     def _accept(self, W: Floats, b: Floats, scores: Floats) -> None:

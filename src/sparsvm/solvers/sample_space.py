@@ -23,10 +23,10 @@ LARGEST_SYSTEM = 1500
 LARGEST_DATA = 2**24
 # Multiples of alpha to come from where Newton's method stalls at alpha itself, and how far to go at
 # each, relative to the objective.
-LARGER = 10.0 ** np.arange(9, -1, -1)
-ROUGH = 1e-2
+ALPHA_MULTIPLES = 10.0 ** np.arange(9, -1, -1)
+ROUGH_TOL = 1e-2
 # Sufficient decrease, a usual value, and the shortest step.
-ARMIJO, SHORTEST = 1e-4, 1e-10
+ARMIJO, SHORTEST_STEP = 1e-4, 1e-10
 # Added to a matrix of unit diagonal until it has a Cholesky factor.
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9)
 
@@ -73,9 +73,9 @@ def newton_in_sample_space(
         # The minimiser at a larger alpha violates the same margins, by more: from there no step has
         # to find out, one by one, which of them hold with next to nothing to spare.
         other = np.zeros_like(V)
-        for factor in LARGER:
+        for factor in ALPHA_MULTIPLES:
             larger = _RotatedProblem(problem, Z, factor * ridge)
-            accuracy = tol if factor == 1.0 else ROUGH
+            accuracy = tol if factor == 1.0 else ROUGH_TOL
             other, more, _ = _descend(larger, other, accuracy, limit - steps)
             steps += more
         V = min(V, other, key=model.value)
@@ -90,7 +90,7 @@ def _descend(model: _RotatedProblem, V: Floats, tol: float, limit: int) -> tuple
     for steps in range(1, limit + 1):
         step, promise = model.newton_step(V)
         length, moved = 1.0, model.value(V + step)
-        while moved > value - ARMIJO * length * promise and length > SHORTEST:
+        while moved > value - ARMIJO * length * promise and length > SHORTEST_STEP:
             length /= 2.0
             moved = model.value(V + length * step)
         if not moved < value:

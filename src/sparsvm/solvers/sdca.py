@@ -20,7 +20,7 @@ from sparsvm.solvers.base import Solver
 from sparsvm.solvers.run.incumbent import MethodIncumbent, on_simplices
 from sparsvm.solvers.run.native import hinge_problem
 from sparsvm.solvers.run.options import (
-    MOST,
+    LARGEST_COUNT,
     check_at_least_one,
     check_positive,
     iteration_limit,
@@ -33,7 +33,7 @@ from sparsvm.solvers.run.threads import blas_threads
 # to which share, lest the method count as stalled the second time.
 FIRST_TARGET = 2.0
 NEXT_TARGET = (0.3, 0.95)
-FIRST_MARK, FALLEN = 1000, 0.9
+FIRST_MARK, GAP_FALL = 1000, 0.9
 
 
 class SDCA(Solver):
@@ -165,7 +165,7 @@ class SDCA(Solver):
                 low, high = (share * gap for share in NEXT_TARGET)
                 target = float(np.clip(right, low, high)) if gap > 0.0 else tol
             if method.sweeps >= mark:
-                standing = standing + 1 if best.gap > FALLEN * gap_at_mark else 0
+                standing = standing + 1 if best.gap > GAP_FALL * gap_at_mark else 0
                 if standing == 2:
                     return True
                 mark, gap_at_mark = 2 * mark, best.gap
@@ -180,7 +180,7 @@ class SDCA(Solver):
         return _core.Sdca(
             hinge_problem(problem),
             relaxation=1.0 if self.relaxation is None else float(self.relaxation),
-            sweeps=min(int(self.sweeps), MOST),
+            sweeps=min(int(self.sweeps), LARGEST_COUNT),
             callback=_scaled(progress(self.name, control), problem.alpha),
         )
 

@@ -25,7 +25,7 @@ from sparsvm.solvers.run.threads import blas_threads
 STOPPING = ("gap", "change")
 STEP_NORMS = ("centred", "paper")
 # Norms are estimated from below and raised by one per cent: what this allows may be exact.
-RAISED_NORM = 1.01
+NORM_FACTOR = 1.01
 # Of the ratio of the steps. Measured on standardised iris, wine and random data with each penalty:
 # 10 to 100 took the fewest iterations.
 PRIMAL_FACTOR = 30.0
@@ -179,7 +179,7 @@ class FBPD(Solver):
         else:
             tau = number(self.tau)
             sigma = 1.0 / (norm**2 * tau) if self.sigma is None else number(self.sigma)
-        if not tau * sigma * centred**2 <= RAISED_NORM**2:
+        if not tau * sigma * centred**2 <= NORM_FACTOR**2:
             raise ValueError(
                 f"The steps tau={tau:.6g} and sigma={sigma:.6g} are too long: their product is "
                 f"{tau * sigma:.6g}, but may be at most 1/||T||^2 = {1.0 / centred**2:.6g}."

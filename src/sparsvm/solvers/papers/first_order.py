@@ -20,7 +20,7 @@ from sparsvm.solvers.papers.smooth_reference import (
 )
 from sparsvm.solvers.run.native import first_order, own_penalty, smooth_problem
 from sparsvm.solvers.run.options import (
-    MOST,
+    LARGEST_COUNT,
     check_at_least_one,
     check_choice,
     check_positive,
@@ -264,7 +264,7 @@ class SpaRSA(FirstOrderSolver):
             line_search=True,
             L=float(np.clip(first_curvature(problem), smallest, largest)),
             eta=float(self.eta),
-            memory=min(int(self.M), MOST),
+            memory=min(int(self.M), LARGEST_COUNT),
             sigma=float(self.sigma),
             smallest=smallest,
             largest=largest,

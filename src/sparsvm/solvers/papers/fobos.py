@@ -20,7 +20,7 @@ from sparsvm.solvers.run.options import check_at_least_one, check_positive
 # Fewer steps than this tell nothing about a first step.
 TRIAL_STEPS = 2000
 # Samples on which first steps are tried, and the part of them that is held out.
-TRIAL_SAMPLES, HELD_OUT = 10_000, 5
+TRIAL_SAMPLES, HELD_OUT_PART = 10_000, 5
 STEPS = tuple(10.0**power for power in range(-3, 4))
 
 
@@ -103,7 +103,7 @@ class FOBOS(Solver):
 def choose_step(problem: Problem, random: np.random.RandomState) -> float:
     """Return the first step that leaves the least loss on held-out samples."""
     order = random.permutation(problem.n)[:TRIAL_SAMPLES].astype(np.int64)
-    cut = max(1, order.size // HELD_OUT)
+    cut = max(1, order.size // HELD_OUT_PART)
     held, learn = order[:cut], order[cut:]
     if learn.size == 0:
         return 1.0

@@ -11,7 +11,7 @@ from sparsvm.numerics.rounding import EPS, NO_SIZE
 # Settings.
 # Steps, an end only; the error of the end, and the growth over the least one at which rounding has
 # taken over.
-STEPS, ROUNDED, RISEN = 60, 1e-15, 1e3
+STEPS, FINAL_ERROR, ERROR_GROWTH = 60, 1e-15, 1e3
 # Part of the way to the boundary that a step goes: a usual value. Added to the diagonal, relative
 # to it, so that a singular matrix has a factor.
 STEP_FRACTION, RIDGE = 0.99, 1e-14
@@ -61,9 +61,9 @@ def simplex_qp(Q: Floats, q: Floats, B: Floats) -> tuple[Floats, Floats]:
         error = max(mu, float(np.abs(dual).max()), float(np.abs(primal).max()))
         if error < best[0]:
             best = (error, theta, slack, nu)
-        elif error > RISEN * best[0]:
+        elif error > ERROR_GROWTH * best[0]:
             break
-        if error <= ROUNDED:
+        if error <= FINAL_ERROR:
             break
         factors = _factors(Q, A, slack / theta)
         if factors is None:

@@ -11,7 +11,7 @@ from sparsvm.parameters import number, quoted
 from sparsvm.problem.solution import Control
 
 # Native code counts with 32 bits, or 64 where a count may become as large.
-MOST = 2**31 - 1
+LARGEST_COUNT = 2**31 - 1
 MOST_ITERATIONS = 2**62
 # Of all iterations so far, the share that passes before the next certificate: with that spacing the
 # certificates of a long run cost next to nothing.

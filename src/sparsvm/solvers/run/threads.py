@@ -12,7 +12,7 @@ from typing import Any
 import joblib
 from threadpoolctl import ThreadpoolController
 
-from sparsvm.solvers.run.options import MOST
+from sparsvm.solvers.run.options import LARGEST_COUNT
 
 
 class _User:
@@ -119,10 +119,10 @@ def thread_count(n_jobs: Any) -> int:
     """Return the number of threads that ``n_jobs`` means: None is one, -1 all processors."""
     if n_jobs is None:
         return 1
-    if not isinstance(n_jobs, numbers.Integral) or int(n_jobs) > MOST:
+    if not isinstance(n_jobs, numbers.Integral) or int(n_jobs) > LARGEST_COUNT:
         raise ValueError(
-            f"n_jobs must be None or an integer of at most {MOST}, but is {n_jobs!r}; use -1 for "
-            "all processors."
+            f"n_jobs must be None or an integer of at most {LARGEST_COUNT}, but is {n_jobs!r}; use "
+            "-1 for all processors."
         )
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None for one thread or -1 for all processors.")

@@ -44,13 +44,13 @@ from sparsvm.solvers.smooth_interior_point.cones import Curvature
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 # Steps of iterative refinement, and the relative residual after which there is no other.
 REFINEMENTS = 3
-REFINED = 1e-11
+REFINED_RESIDUAL = 1e-11
 # Coordinates are eliminated where that multiplies rounding errors by no more than this: a step of
 # refinement takes six digits off what is left.
 LARGEST_GAIN = 1e9
 # The curvature of a coordinate by the loss, relative to its C, that refinement makes good: three
 # steps of it multiply what neglecting it leaves by the root's cube.
-NEGLIGIBLE = 1e-8
+NEGLIGIBLE_CURVATURE = 1e-8
 
 Solve = Callable[[Floats], Floats]
 
@@ -140,7 +140,7 @@ class Equations:
         x = self._solve(right)
         residual = right - self._product(x)
         for _ in range(REFINEMENTS):
-            if np.linalg.norm(residual) <= REFINED * np.linalg.norm(right):
+            if np.linalg.norm(residual) <= REFINED_RESIDUAL * np.linalg.norm(right):
                 break
             better = x + self._solve(residual)
             left = right - self._product(better)
@@ -198,7 +198,7 @@ def by_features(hessian: Floats, penalty: PenaltyCurvature) -> Equations | None:
         bent[b * p : (b + 1) * p] = block.hessian.diagonal()
         bent[penalty.size + block.groups] += block.inner.diagonal()
         shared[block.groups] += 1
-    soft = bent >= NEGLIGIBLE * C
+    soft = bent >= NEGLIGIBLE_CURVATURE * C
     border = penalty.size + np.flatnonzero(soft[penalty.size :] & (shared > 1))
     rest, parts = np.diag(C[border]), []
     for b, block in enumerate(blocks):

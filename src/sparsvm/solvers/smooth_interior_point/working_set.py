@@ -29,12 +29,12 @@ STEPS, STEP_WORK, ENTRY_WORK = 20, 5e7, 200.0
 # Rounds of adding the features that violate optimality.
 ROUNDS = 20
 # The relative complementarity, in tolerances, from which on the iterates are certified.
-NEARLY = 30.0
+CERTIFYING_LEVEL = 30.0
 # Steps without a better certificate, or an objective lower by this part of the tolerance, before
 # rounding is taken to have the last word.
 PATIENCE, PROGRESS = 8, 0.1
 # A certificate is better where its gap is below this share of the best one's.
-BETTER = 0.9
+IMPROVEMENT = 0.9
 # Zeros: the coarsest rounding, relative to the largest contribution to the scores, that keeps the
 # certificate is taken, so that the model is exactly sparse.
 ROUNDINGS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
@@ -81,11 +81,11 @@ def solve_smooth(
         run, idle, local, lowest = InteriorPointRun(part), 0, None, np.inf
         while done < limit and idle < PATIENCE:
             objective = part.objective(*run.point())
-            if run.complementarity <= NEARLY * control.tol * abs(objective):
+            if run.complementarity <= CERTIFYING_LEVEL * control.tol * abs(objective):
                 found = _certified(part, run, control, done, began, name)
                 lower = objective < lowest - PROGRESS * control.tol * abs(objective)
                 lowest = min(lowest, objective)
-                if local is None or found.gap < BETTER * local.gap:
+                if local is None or found.gap < IMPROVEMENT * local.gap:
                     local, idle = found, 0
                 else:
                     idle = 0 if lower else idle + 1
