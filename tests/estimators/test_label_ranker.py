@@ -169,3 +169,9 @@ def test_what_cannot_be_ranked_is_refused_with_a_sentence(data):
         SparseLabelRanker().fit(X, Y[:-1])
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         SparseLabelRanker(alpha=1e-3, max_iter=1, tol=1e-9).fit(X, Y)
+
+
+@pytest.mark.parametrize("sets", [[["a"], ["b", "c"]], [[1], [2, 3]], [(), (1,)]])
+def test_lists_of_labels_are_refused_with_what_makes_an_indicator_of_them(sets):
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        SparseLabelRanker().fit(np.eye(10), sets * 5)

@@ -79,6 +79,8 @@ def _indicator(y: Any) -> Bools | None:
 def _array(y: Any) -> Any:
     try:
         return np.asarray(y)
-    except ValueError:
-        # Rows of different lengths: what validates y has the sentence for it.
-        return np.zeros(0)
+    except ValueError as error:
+        raise ValueError(
+            "y holds rows of different lengths. sklearn.preprocessing.MultiLabelBinarizer makes a "
+            "label indicator from lists of labels."
+        ) from error
