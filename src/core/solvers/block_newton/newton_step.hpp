@@ -260,16 +260,14 @@ class NewtonStep {
     const auto free = static_cast<double>(
         std::count_if(mark_.begin(), mark_.end(), [](auto m) { return m != GroupPenalty::fixed; }));
     if (free > Settings::kLargest || free == 0.0) return false;
-    const double product = Settings::kOperations * static_cast<double>(active_.features.size()) *
-                           std::max(rows_.stride, 8);
-    // Of LossHessian, in multiplications of a symmetric product with all variables: one for each output, one
-    // for the probabilities, two that are not symmetric for differences.
-    const double outputs = outputs_;
-    const double share = !hessian_.coupled()                  ? 1.0 / outputs
-                         : rows_.loss() == LossKind::logistic ? 1.0 + 1.0 / outputs
-                                                              : 4.0;
-    return (share * static_cast<double>(rows_.active.size()) + free / 3.0) * free * free <=
-           std::max(Settings::kCheapMatrix, products * product);
+    // Multiplications to form it for each sample and pair of variables: of symmetric products for each output
+    // and of the probabilities, and of two products that are not symmetric for differences.
+    const double own = 0.5 / outputs_;
+    const double each = !hessian_.coupled()                  ? own
+                        : rows_.loss() == LossKind::logistic ? own + 0.5
+                                                             : own + 2.0;
+    return (each * static_cast<double>(rows_.active.size()) + free / 3.0) * free * free <=
+           std::max(Settings::kCheapMatrix, products * hessian_work());
   }
 
   bool solve_direct() {
