@@ -254,6 +254,19 @@ def test_a_run_in_parts_keeps_to_the_limits_on_its_iterations(data):
         assert ended.n_iter_ <= 3
 
 
+@pytest.mark.parametrize(("loss", "solver"), [("hinge", FBPD()), ("squared_hinge", FISTA())])
+def test_a_run_that_is_ended_tells_how_many_iterations_it_did(data, loss, solver):
+    seen = []
+
+    def third(progress):
+        seen.append(progress.iteration)
+        return len(seen) == 3
+
+    with pytest.warns(ConvergenceWarning, match="stopped after"):
+        ended = model(loss, Observed(solver, third), "l1", tol=1e-12).fit(*data)
+    assert ended.n_iter_ == seen[-1]
+
+
 def test_label_ranking_is_monitored_too(data):
     X, y = data
     Y = np.column_stack([y == 0, y == 1, y == 2, X[:, 0] > 0.0]).astype(int)

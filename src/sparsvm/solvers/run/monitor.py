@@ -105,7 +105,8 @@ class Monitor:
         """Return the best of what was kept and of what ran at last, with the status "stopped"."""
         run = self.running
         if run is not None and run.problem is self.problem and np.isfinite(run.objective):
-            at_last = (run.coef, run.intercept, run.dual, run.history(), len(run.records))
+            history = run.history()
+            at_last = (run.coef, run.intercept, run.dual, history, int(history.iteration[-1]))
             self.keep(self.problem, self._certified(*at_last, tol))
         if self.best is None:
             problem = self.problem
