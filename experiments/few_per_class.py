@@ -290,11 +290,11 @@ def experiment(item, title, sizes, draws, measure, protocol, claims, published=N
         # What is cheap comes first, so that a short run has several draws of the small sizes.
         pairs = [(size, draw) for size in sizes for draw in range(draws)]
         pairs.sort(key=lambda pair: pair[0] ** 2 * (pair[1] + 1))
-        return [
+        return list(more) + [
             {"per_class": size, "draw": draw, "loss": loss}
             for size, draw in pairs
             for loss in LOSSES
-        ] + list(more)
+        ]
 
     return Experiment(
         item=item,

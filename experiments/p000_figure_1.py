@@ -60,7 +60,11 @@ def protocol(every):
         f"{further(every)} "
         "The hinge errs more often than published at 5 and 10 images per class, by more than the "
         "draws explain; from 15 on it does not, as the page of the [table of 002](002_table.md) "
-        "shows, so that its draws or features must differ where images are few."
+        "shows, so that its draws or features must differ where images are few.\n\nSeconds are "
+        "those of a path over its points. With a smooth loss and more weights to a group than "
+        "images, Newton steps from one alpha to the next, half a decade away, do not come to the "
+        "solution, and an interior point takes over; in quarters of these steps (the later draws) "
+        "paths are two to three times as quick as in whole ones (the first 13, 10 and 5 draws)."
     )
 
 
@@ -77,22 +81,28 @@ def measure(cell, quick):
 
 
 def further(rows):
-    """What one more, smaller alpha gains."""
+    """What one more, smaller alpha gains, on the draws that all losses were run on."""
     told = []
     for size in FURTHER_SIZES:
-        for loss in ALPHAS:
-            found = pick(rows, per_class=size, loss=FURTHER.format(loss))
-            if not found:
-                continue
-            errors = [
-                100 * np.mean(values(found, "error", alpha=alpha))
-                for alpha in sorted(distinct(found, "alpha"))[:2]
-            ]
-            draws = len(distinct(found, "draw"))
-            told.append(f"{size} per class, {loss}: {errors[1]:.2f} to {errors[0]:.2f} %")
+        names = [FURTHER.format(loss) for loss in ALPHAS if loss != "hinge"]
+        drawn = [set(values(rows, "draw", per_class=size, loss=name)) for name in names]
+        draws = set.intersection(*drawn)
+        if len(draws) < 2:
+            continue
+        shown = []
+        for name in names:
+            found = [r for r in pick(rows, per_class=size, loss=name) if r["draw"] in draws]
+            if found:
+                least, second = sorted(distinct(found, "alpha"))[:2]
+                errors = [
+                    100 * np.mean(values(found, "error", alpha=alpha)) for alpha in (second, least)
+                ]
+                shown.append(f"{name.split(',')[0]} {errors[0]:.2f} to {errors[1]:.2f} %")
+        if shown:
+            told.append(f"{size} per class, {len(draws)} draws: {', '.join(shown)}")
     if not told:
         return ""
-    return f" On the first {draws} draws such a step brings the error from " + "; ".join(told) + "."
+    return f" One step further down brings the error from ({'; '.join(told)})."
 
 
 EXPERIMENT = experiment(

@@ -102,14 +102,16 @@ def _mean(rows, size, alpha, algorithm, key="seconds"):
 
 def tell_times(rows):
     table = []
-    for size in distinct(rows, "per_class"):
-        for alpha in distinct(rows, "alpha"):
+    for size in sorted(distinct(rows, "per_class")):
+        for alpha in sorted(distinct(rows, "alpha")):
             for algorithm in (*ALGORITHMS, *map(EQUAL.format, ("Algorithm 1", "SVM-struct"))):
                 seconds = _mean(rows, size, alpha, algorithm)
                 if seconds is None:
                     continue
                 draws = len(pick(rows, per_class=size, alpha=alpha, algorithm=algorithm))
                 others = [_mean(rows, size, alpha, algorithm, key) for key in ("iterations", "gap")]
+                if algorithm not in ALGORITHMS and others[1] > EQUAL_GAP:
+                    others[0] = "ended by time"
                 table.append((size, alpha, algorithm, draws, seconds, *others))
     header = ("per class", "alpha", "algorithm", "draws", "seconds", "iterations", "relative gap")
     return (
@@ -131,20 +133,20 @@ def tell_times(rows):
 
 
 def draw_times(rows):
-    alphas = distinct(rows, "alpha")
+    alphas = sorted(distinct(rows, "alpha"))
     figure, axes = subplots(1, len(alphas), (5 * len(alphas), 3.6))
     for ax, alpha in zip(axes.flat, alphas, strict=True):
         for algorithm, colour, dash in zip(ALGORITHMS, COLOURS, DASHES, strict=False):
             points = [
                 (size, seconds)
-                for size in distinct(rows, "per_class")
+                for size in sorted(distinct(rows, "per_class"))
                 if (seconds := _mean(rows, size, alpha, algorithm)) is not None
             ]
             if points:
                 ax.loglog(*zip(*points, strict=True), dash, marker="o", color=colour)
                 ax.lines[-1].set_label(algorithm)
         ax.set(title=f"alpha = {alpha:g}", xlabel="images per class", ylabel="seconds")
-        sizes = distinct(rows, "per_class")
+        sizes = sorted(distinct(rows, "per_class"))
         ax.set_xticks(sizes, [str(size) for size in sizes])
         ax.minorticks_off()
     axes.flat[0].legend(frameon=False, fontsize=8)
