@@ -43,6 +43,19 @@ def test_points_are_critical_and_not_worse_than_separate_fits(data, loss, penalt
         assert path.n_selected[0] == 0 < path.n_selected[-1]
 
 
+def test_a_path_ends_where_no_minimiser_exists_and_an_alpha_asked_for_is_refused(data):
+    """Scaled up, a model that separates the classes loses the logistic loss, and l0 is bounded."""
+    X, y = data
+    X = X + 3.0 * np.eye(3, 15)[y]
+    with pytest.warns(UserWarning, match=r"The path ends at alpha=.*there is no minimiser") as told:
+        path = svm_path(X, y, loss="logistic", penalty="l0", n_alphas=30)
+    assert told[0].filename == __file__
+    assert 1 < len(path) < 30
+    assert path.converged
+    with pytest.raises(ValueError, match="there is no minimiser"):
+        svm_path(X, y, loss="logistic", penalty="l0", alphas=[1.0, 1e-3 * path.alphas[-1]])
+
+
 @pytest.mark.parametrize(
     ("loss", "penalty", "grid"),
     [

@@ -220,7 +220,8 @@ def svm_path(
         ``n_alphas`` values, evenly spaced in the logarithm, from a proven upper bound on
         :func:`alpha_max` (for the hinge at most 5 % above it) down to ``eps`` times it. The last
         are left out where nothing changes any more: below a point that is proven optimal for all
-        the others, or that has a thousandth of the loss of the first. With ``penalty="l2"``, which
+        the others, or that has a thousandth of the loss of the first, and, with a warning, where
+        a model that is not convex has no minimiser. With ``penalty="l2"``, which
         has no ``alpha_max``, they begin where the samples' scores first differ by a margin.
     n_alphas : int, default=100
     eps : float, default=1e-3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,7 @@ from sparsvm.problem.build import default_alpha, regularised_problem
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Solution
 from sparsvm.solvers import Solver
+from sparsvm.solvers.dca import NoMinimiser
 
 
 def alpha_max(
@@ -119,7 +121,8 @@ def follow(
     ----------
     to_the_end : bool, default=True
         If not, stop where nothing changes any more: at a point that is optimal for all that
-        follow, or that leaves next to nothing of the loss of the first.
+        follow, or that leaves next to nothing of the loss of the first; and, with a warning,
+        where a problem that is not convex has no minimiser.
     max_features : int, optional
         Stop before the first point that uses more features, which may leave none.
     seen : callable, optional
@@ -128,7 +131,13 @@ def follow(
     points: list[Kept] = []
     source = _Source(data, steps, grid, tol, to_the_end and max_features is None, seen is not None)
     for t, alpha in enumerate(grid):
-        point, solution = source.point(t, points[-1] if points else None)
+        try:
+            point, solution = source.point(t, points[-1] if points else None)
+        except NoMinimiser as error:
+            if to_the_end or not points:
+                raise
+            warnings.warn(f"The path ends at alpha={grid[t - 1]:.3g}. {error}", stacklevel=4)
+            break
         if max_features is not None and point.n_selected > max_features:
             break
         points.append(point)

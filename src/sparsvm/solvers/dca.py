@@ -301,6 +301,10 @@ def _equal(one: Floats | None, two: Floats | None) -> bool:
     return one is not None and two is not None and np.array_equal(one, two)
 
 
+class NoMinimiser(ValueError):
+    """The objective has no minimiser."""
+
+
 def refuse_endless_descent(problem: Problem, scores: Floats, coef: Floats) -> None:
     """Refuse a logistic loss that can fall to 0 while the penalty has reached its ceiling.
 
@@ -316,7 +320,7 @@ def refuse_endless_descent(problem: Problem, scores: Floats, coef: Floats) -> No
     penalty = problem.penalty
     limit = problem.alpha * penalty.ceiling * np.count_nonzero(penalty.group_norms(coef))
     if limit <= problem.objective_at(scores, coef):
-        raise ValueError(
+        raise NoMinimiser(
             f"The features in use separate the classes, so that the logistic loss falls towards 0 "
             f"as the coefficients grow, while the penalty {penalty.kind!r} stays below its "
             "ceiling: there is no minimiser. Use loss='squared_hinge' or 'hinge', a convex "
