@@ -119,9 +119,12 @@ class BlockNewton {
   // Multiplications that the attempt at the problem's own alpha may take before continuation.
   double direct_work() const {
     const double pricing = static_cast<double>(rows_.n) * static_cast<double>(d_ * outputs_);
-    if (d_ > rows_.n) return Settings::kWidePricings * pricing;
-    const bool models = penalty_.separable() && rows_.loss() == LossKind::logistic;
-    return models ? Settings::kDirectPricings * pricing : std::numeric_limits<double>::infinity();
+    const bool single = penalty_.separable();
+    if (single && rows_.loss() == LossKind::logistic) return Settings::kDirectPricings * pricing;
+    if (d_ <= rows_.n) return std::numeric_limits<double>::infinity();
+    // Classes of one-vs-rest with single weights are problems of their own.
+    const bool apart = single && rows_.loss() == LossKind::ovr_squared_hinge;
+    return (apart ? Settings::kApartPricings : Settings::kWidePricings) * pricing;
   }
 
   void start(const BlockNewtonOptions& options) {
