@@ -47,7 +47,14 @@ class SdcaFace {
     if (sample_.empty()) return 0;
     const int64_t products = solve(rows, poll);
     follow(rows, dual, intercept);
+    log_damping_ += std::log(damping_), ++steps_;
     return products;
+  }
+  // The geometric mean of the damping since the last call.
+  double take_mean_damping() {
+    const double mean = steps_ > 0 ? std::exp(log_damping_ / steps_) : damping_;
+    steps_ = 0, log_damping_ = 0.0;
+    return mean;
   }
   // Give up the arrays.
   void release() {
@@ -393,7 +400,8 @@ class SdcaFace {
   const HingeProblem& problem_;
   SdcaFeatures& features_;
   int64_t K_, outputs_;
-  double sigma_b_ = 0.0, damping_ = Settings::kFirstDamping;
+  int steps_ = 0;  // since the damping was asked for
+  double sigma_b_ = 0.0, damping_ = Settings::kFirstDamping, log_damping_ = 0.0;
   MmapVector<int32_t> alive_, place_;  // features in use, and their numbers among those
   MmapVector<int32_t> sample_, class_, index_;
   MmapVector<int64_t> first_, row_first_;  // of every sample: its classes, its entries

@@ -157,9 +157,10 @@ class SdcaPrices {
 // Choices by the prices of the present dual.
 class SdcaWorkingSet {
  public:
-  SdcaWorkingSet(const HingeProblem& problem, const SdcaPrices& prices)
-      : problem_(problem), prices_(prices), n_(problem.design->n()), d_(problem.design->d()),
-        outputs_(problem.outputs()) {}
+  SdcaWorkingSet(const HingeProblem& problem, const SdcaFeatures& features,
+                 const SdcaPrices& prices)
+      : problem_(problem), features_(features), prices_(prices), n_(problem.design->n()),
+        d_(problem.design->d()), outputs_(problem.outputs()) {}
 
   // Used ∪ tight ∪ the best of the rest: at least 200, n/20 and as many as are used.
   std::vector<int32_t> features(const std::vector<int32_t>& used) const {
@@ -197,10 +198,10 @@ class SdcaWorkingSet {
     return out;
   }
 
-  // Of the listed features with centre C and pull T − XᵀỸ the entries that are used or tight and the best of
-  // the rest; nothing where that would not save two thirds of them.
+  // Of the listed features with centre C and pull T − XᵀỸ the entries that are used or tight (`needed`, numbered
+  // among all) and the best of the rest; nothing where that would not save two thirds of them.
   EntryList entries(const std::vector<int32_t>& features, const MmapVector<double>& center,
-                    const MmapVector<double>& pull) const {
+                    const MmapVector<double>& pull, std::vector<int64_t>& needed) const {
     std::vector<std::pair<double, int32_t>> rest;
     std::vector<unsigned char> take(pull.size(), 0);
     int64_t used = 0,
@@ -209,7 +210,11 @@ class SdcaWorkingSet {
       const double price = std::abs(pull[e]) / problem_.penalty.omega[features[e / outputs_]];
       used += center[e] != 0.0;
       take[e] = center[e] != 0.0 || price >= SdcaSettings::kTightFrom * problem_.penalty.absolute;
-      if (!take[e]) rest.emplace_back(-price, static_cast<int32_t>(e));
+      if (!take[e]) {
+        rest.emplace_back(-price, static_cast<int32_t>(e));
+      } else {
+        needed.push_back(features[e / outputs_] * outputs_ + e % outputs_);
+      }
     }
     room = std::min(std::max(room, used / 2), std::ssize(rest));
     std::nth_element(rest.begin(), rest.begin() + room, rest.end());
@@ -217,6 +222,18 @@ class SdcaWorkingSet {
     const int64_t count = std::count(take.begin(), take.end(), 1);
     if (3 * count > std::ssize(take)) return {};
     return listed(take);
+  }
+
+  // Whether the present entries include the needed ones and are not far more than `wanted`: reading
+  // the data for others takes as long as ten sweeps.
+  bool covers(const std::vector<int64_t>& needed, int64_t wanted) const {
+    const EntryList& list = features_.entries();
+    if (!features_.by_entries() || list.size() > 2 * wanted) return false;
+    std::vector<unsigned char> there(static_cast<std::size_t>(d_ * outputs_), 0);
+    for (int64_t k = 0; k < outputs_; ++k)
+      for (int64_t e = list.first[k]; e < list.first[k + 1]; ++e)
+        there[features_.features()[list.feature[e]] * outputs_ + k] = 1;
+    return std::all_of(needed.begin(), needed.end(), [&](int64_t e) { return there[e] != 0; });
   }
 
  private:
@@ -233,6 +250,7 @@ class SdcaWorkingSet {
   }
 
   const HingeProblem& problem_;
+  const SdcaFeatures& features_;  // those that take part now
   const SdcaPrices& prices_;
   int64_t n_, d_, outputs_;
 };

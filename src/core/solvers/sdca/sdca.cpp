@@ -9,8 +9,8 @@ namespace sparsvm {
 Sdca::Sdca(const HingeProblem& problem, const SdcaOptions& options)
     : problem_(problem), options_(options), n_(problem.design->n()), d_(problem.design->d()),
       K_(problem.classes), outputs_(problem.outputs()), features_(problem.penalty),
-      samples_(problem_, features_, options), prices_(problem), working_set_(problem_, prices_),
-      costs_(problem_, features_, samples_, prices_),
+      samples_(problem_, features_, options), prices_(problem),
+      working_set_(problem_, features_, prices_), costs_(problem_, features_, samples_, prices_),
       intercept_(static_cast<std::size_t>(outputs_)) {
   inner_ = options.sweeps;
   choose_reading();
@@ -271,9 +271,15 @@ void Sdca::rebuild() {
   }
   std::vector<int32_t> list = working_set_.features(used_);
   MmapVector<double> center = center_of(list);
+  std::vector<int64_t> needed;
   EntryList entries;
-  if (features_.separates()) entries = working_set_.entries(list, center, pull_of(list));
+  if (features_.separates()) entries = working_set_.entries(list, center, pull_of(list), needed);
   if (!problem_.design->sparse() && !compress_ && !affordable(entries.size())) entries = {};
+  if (!entries.first.empty() && working_set_.covers(needed, entries.size())) {
+    list = features_.features();
+    entries = features_.entries();
+    center = center_of(list);
+  }
   const bool same = list == features_.features() && entries == features_.entries();
   const double inverse = norm_penalty() ? 1.0 / sigma_ : 0.0;
   features_.take(std::move(list), std::move(center), problem_.linear_term, inverse);
@@ -360,8 +366,16 @@ void Sdca::keep_best(SdcaValues& now) {
 void Sdca::adapt() {
   adapted_ = work_;
   const double proximal = values_.scaling + values_.features;
-  if (norm_penalty()) sigma_ *= balance_.factor(values_.samples, proximal);
-  if (problem_.intercept) sigma_b_ *= balance_b_.factor(values_.samples, values_.intercept);
+  // What Newton steps of rows leave to the samples says nothing about the sweeps; those of entries
+  // are cut short.
+  const double damping = newton_ ? samples_.face().take_mean_damping() : 0.0;
+  const auto factor = [&](SdcaBalance& balance, double steps) {
+    return newton_ && !features_.by_entries()
+               ? SdcaBalance::newton_factor(damping, values_.samples, steps)
+               : balance.factor(values_.samples, steps);
+  };
+  if (norm_penalty()) sigma_ *= factor(balance_, proximal);
+  if (problem_.intercept) sigma_b_ *= factor(balance_b_, values_.intercept);
   // Steps solved too roughly need not converge: where the gap does not fall, solve them better.
   if (values_.gap() < Settings::kFallen * best_gap_) {
     best_gap_ = values_.gap();

@@ -61,6 +61,16 @@ class SdcaBalance {
     return direction > 0 ? 2.0 : 0.5;
   }
 
+  // With Newton steps, whose mean damping tells how far from quadratic a proximal step's dual is:
+  // a smaller parameter makes it smoother, and where steps are all but undamped, which solves large
+  // proximal steps as well as small ones, it can be larger.
+  static double newton_factor(double damping, double sweeps, double steps) {
+    using Settings = SdcaSettings;
+    if (damping > Settings::kDamped) return sweeps > Settings::kManyPerStep * steps ? 0.5 : 1.0;
+    if (damping > Settings::kUndamped || !(steps > Settings::kUnequal * sweeps)) return 1.0;
+    return std::min(std::sqrt(steps / sweeps), Settings::kMostGrowth);
+  }
+
  private:
   double threshold_ = SdcaSettings::kUnequal;
   int last_ = 0;

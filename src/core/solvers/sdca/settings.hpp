@@ -80,6 +80,9 @@ struct SdcaSettings {
   // The balance of sweeps and proximal steps: how unequal they must be, growing with every change of
   // direction up to a limit.
   static constexpr double kUnequal = 2.0, kUnequalGrowth = 1.5, kMostUnequal = 16.0;
+  // With Newton steps: dampings of a dual far from quadratic and of one all but quadratic, and in the
+  // one case the sweeps per step that are too many, in the other the largest growth.
+  static constexpr double kDamped = 0.1, kUndamped = 3e-3, kManyPerStep = 0.25, kMostGrowth = 10.0;
   // An evaluation is due so many times as late as the gap is expected to be small enough.
   static constexpr double kLate = 1.1;
   // The zero model is left a little inside, lest rounding decide whether the first feature is in use.
