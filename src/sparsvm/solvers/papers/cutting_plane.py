@@ -156,9 +156,8 @@ class _Cuts:
         # A cut over omega, so that the products below are those of the conjugate.
         self.slopes: list[Floats] = [np.zeros(W.size)]
         self.shifts: Floats = np.zeros((1, self.free))
-        self.offsets: Floats = np.zeros(
-            1
-        )  # those of the problem with a linear term, in the units of W
+        # Those of the problem with a linear term, in the units of W.
+        self.offsets: Floats = np.zeros(1)
         self.gram: Floats = np.zeros((1, 1))
         self.idle: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self.theta: Floats = np.ones(1)
