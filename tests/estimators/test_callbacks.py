@@ -8,7 +8,13 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.model_selection import GridSearchCV
 
-from sparsvm import SparseLabelRanker, SparseSVC, SparseSVCCV
+from sparsvm import (
+    ConstrainedSparseSVC,
+    MaxMarginSVC,
+    SparseLabelRanker,
+    SparseSVC,
+    SparseSVCCV,
+)
 from sparsvm.solvers import FISTA
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
@@ -142,3 +148,19 @@ def test_a_label_ranker_tells_of_every_report_with_a_model_that_predicts_label_s
         stopped = clone(ranker).set_callbacks(Recorder(most=2)).fit(X, Y)
     assert stopped.result_.status == "stopped"
     np.testing.assert_array_equal(fitted.coef_, ranker.fit(X, Y).coef_)
+
+
+@pytest.mark.parametrize(
+    "estimator", [ConstrainedSparseSVC(0.3), ConstrainedSparseSVC(), MaxMarginSVC()]
+)
+def test_a_budget_and_the_largest_margin_tell_of_every_report_and_end_early(iris, estimator):
+    recorder = Recorder()
+    fitted = clone(estimator).set_callbacks(recorder).fit(*iris)
+    assert recorder.events[0] == "setup" and recorder.events[-1] == "teardown"
+    assert len([event for event in recorder.events if event[0] == "end"]) > 2
+    assert recorder.scores[-1] == fitted.score(*iris)
+    np.testing.assert_array_equal(fitted.coef_, clone(estimator).fit(*iris).coef_)
+    with pytest.warns(UserWarning, match="stopped"):
+        ended = clone(estimator).set_callbacks(Recorder(most=1)).fit(*iris)
+    assert ended.result_.status == "stopped"
+    assert ended.predict(iris[0]).shape == iris[1].shape

@@ -81,7 +81,9 @@ class _FBPDBudget(Parameterised):
                 run.start(np.ascontiguousarray(start.coef.T), start.intercept, dual)
             done, status = self._iterate(run, incumbent, control, limit)
             solution = incumbent.solution(problem, done, status)
-            if not judge.is_met_by(judge.hinge(solution.coef, solution.intercept)):
+            if status != "stopped" and not judge.is_met_by(
+                judge.hinge(solution.coef, solution.intercept)
+            ):
                 refuse_if_infeasible(problem, exact)
             return solution
 

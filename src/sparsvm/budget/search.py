@@ -257,8 +257,10 @@ class _Search:
         record = (self.solved, time.perf_counter() - self.began, self.penalty, gap, nonzeros)
         self.records.append(record)
         if self.report is not None:
-            best = self.candidates[0] if self.candidates else None
-            self.stopped |= self.report(*record, None if best is None else lambda: best)
+            # Until a model is within the budget, the last one that is not.
+            at = self.last or self.over
+            best = self.candidates[0] if self.candidates else (at.coef, at.intercept)
+            self.stopped |= self.report(*record, lambda: best)
 
     def _proved(self) -> bool:
         gap = self.penalty - self.bound.value

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparsvm._typing import Floats
+from sparsvm.data.training_set import TrainingSet
 from sparsvm.solvers import Progress
 
 if TYPE_CHECKING:
@@ -31,6 +32,17 @@ else:
         def with_callbacks(method):
             """Return the method: there is nothing to tear down."""
             return method
+
+
+def attributes(data: TrainingSet, coef: Floats, intercept: Floats) -> dict[str, Any]:
+    """Return what a classifier needs for predictions."""
+    return {
+        "coef_": coef,
+        "intercept_": intercept,
+        "classes_": data.classes,
+        "class_prior_": data.class_shares(),
+        "n_features_in_": data.design.d,
+    }
 
 
 class FitTask:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sparsvm._typing import Floats, LossName, PenaltyName
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, STRENGTH, Caller
 from sparsvm.data.training_set import read_training_set
+from sparsvm.data.warn import warn
 from sparsvm.losses import Loss, SquaredHinge, as_loss
 from sparsvm.losses.base import differences
 from sparsvm.numerics.sparse_format import checked_coefficients
@@ -176,12 +176,11 @@ def certify(
             )
         bound = _bounded(problem, Start(W, b), objective, float(tol))
     if not bound.within(tol):
-        warnings.warn(
+        warn(
             f"The lower bound is only proven to be within {bound.relative_gap:.2g} of the optimum, "
             f"not within tol={tol:g}; it is a lower bound all the same. Raise tol, or scale the "
             "features.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     suboptimality = relative(max(objective - bound.dual_objective, 0.0), objective)
     return ModelCertificate(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +18,8 @@ from sparsvm.budget.search import BudgetSearch
 from sparsvm.certificate.finalise import FLOAT32_TOL, as_type, centred, tolerance
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Within, fit_context
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
+from sparsvm.data.warn import warn
+from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, attributes, with_callbacks
 from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.penalised import PenalisedClassifier
 from sparsvm.estimators.row_dual import RowDual
@@ -30,6 +32,7 @@ from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control, Start
 from sparsvm.solvers import blas_threads, resolve
 from sparsvm.solvers.observed import Observed, listening, unobserved
+from sparsvm.solvers.run.monitor import Callback, solved_within
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,7 +44,7 @@ ATTEMPTS, SHARPER_SHARE, SHARPEST_TOL = 4, 0.3, 1e-9
 LENGTHENINGS = 6
 
 
-class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
+class ConstrainedSparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
     r"""Multiclass support vector classifier of least penalty within a budget for the hinge loss.
 
     Minimises, over one weight vector and one free intercept per class,
@@ -174,6 +177,7 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sample_margin: Any = None) -> Self:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
 
@@ -202,22 +206,29 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
         loss, penalty = _checked_loss(self.loss), _checked_penalty(self.penalty)
         as_constrained_solver(unobserved(self.solver))
         threads = self._threads()
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        task = FitTask(self, X=X, y=y, metadata=metadata)
+        task.begin()
         with unchanged_on_error(self):
             data = self._read(X, y, sample_weight, sample_margin)
             with blas_threads(threads):
                 # eta=None refers to the default alpha of SparseSVC; otherwise any will do.
                 alpha = default_alpha(data.total, "eta") if self.eta is None else 1.0
                 problem = regularised_problem(data, loss, penalty, alpha, self.fit_intercept)
-                solution = self._solve(problem, data)
+                callback = task.callback(partial(attributes, data))
+                solution = self._solve(problem, data, callback)
             self._store(problem, data, solution)
         _advise(solution, tol=tolerance(self.tol, data.dtype))
+        task.end()
         return self
 
-    def _solve(self, regularised: Problem, data: TrainingSet) -> ConstrainedSolution:
+    def _solve(
+        self, regularised: Problem, data: TrainingSet, callback: Callback | None
+    ) -> ConstrainedSolution:
         """Solve and certify what the user will see: centred, in the type of the data."""
         tol = tolerance(self.tol, data.dtype)
         rounded = data.dtype == np.float32
-        control = listening(self.solver, self._control(data.dtype))
+        control = listening(self.solver, self._control(data.dtype), callback)
         start = self._start(regularised, data)
         alpha = None if start is None else self.alpha_
         solver = as_constrained_solver(unobserved(self.solver))
@@ -226,7 +237,8 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
             problem = ConstrainedProblem(regularised, solution.eta)
             # Where the penalty is a mere rounding of hinge + alpha penalty, only the search can
             # tell how small it may be.
-            if isinstance(solver, BudgetSearch) and solution.converged:
+            done = isinstance(solver, BudgetSearch) and solution.converged
+            if done or solution.status == "stopped":
                 return self._finished(problem, solution, tol, rounded)
             start = Start(solution.coef, solution.intercept, solution.dual)
             alpha = regularised.alpha
@@ -260,7 +272,8 @@ class ConstrainedSparseSVC(RowDual, PenalisedClassifier):
             solver=solution.solver,
             status_if_not="stalled" if solution.converged else solution.status,
         )
-        return replace(certified, alpha=solution.alpha)
+        status = "stopped" if solution.status == "stopped" else certified.status
+        return replace(certified, alpha=solution.alpha, status=status)
 
     def _store(self, problem: Problem, data: TrainingSet, solution: ConstrainedSolution) -> None:
         self._store_solution(problem, data, solution)
@@ -298,9 +311,11 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
     """
     began = time.perf_counter()
     tol, solution = control.tol, None
+    callback = None if control.monitor is None else control.monitor.callback
     for attempt in range(1, ATTEMPTS + 1):
         inner = replace(control, tol=tol, max_iter=None, monitor=None)
-        found = resolve("auto", problem, inner).solve(problem, start, inner)
+        solver = resolve("auto", problem, inner)
+        found = solved_within(solver, problem, start, inner, None, "raise", callback)
         intercept = centred(problem, found.intercept)
         hinge = ConstrainedProblem(problem, 0.0).hinge(found.coef, intercept)
         solution = ConstrainedSolution.certify(
@@ -316,6 +331,9 @@ def _as_regularised(problem: Problem, start: Start | None, control: Control) -> 
             status_if_not="stalled",
         )
         solution = replace(solution, alpha=problem.alpha)
+        if found.status == "stopped":
+            # Of its own budget it may be the optimum, which nobody asked for.
+            return replace(solution, status="stopped")
         if solution.converged or tol <= SHARPEST_TOL:
             break
         share = problem.alpha * solution.objective / found.objective
@@ -346,20 +364,18 @@ def _rounded(
 
 
 def _advise(solution: ConstrainedSolution, *, tol: float) -> None:
-    """Warn about a fit that did not converge and about one in which every weight is zero."""
+    """Warn about a fit that did not converge and about one whose every weight ends at zero."""
     if not solution.converged:
-        warnings.warn(
+        warn(
             f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) "
             f"with a relative gap of {solution.relative_gap:.2g} (tol={tol:g}) and a mean hinge "
             f"{solution.violation:.2g} above eta={solution.eta:g}: the penalty may be that far "
             f"from the least one. {remedy(solution.status)}",
             ConvergenceWarning,
-            stacklevel=4,
         )
-    if not np.any(solution.coef):
-        warnings.warn(
+    if not np.any(solution.coef) and solution.status != "stopped":
+        warn(
             f"Every weight is zero: intercepts alone are within the budget eta={solution.eta:.4g}. "
             "Choose a smaller eta, or scale the features where eta is None.",
             UserWarning,
-            stacklevel=4,
         )

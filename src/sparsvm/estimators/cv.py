@@ -397,7 +397,7 @@ class SparseSVCCV(Searched, CallbackSupportMixin, RowDual, SparseLinearClassifie
             report.done(best + (f"  {told}" if told else ""))
         short = sum(result.n_short for result in done)
         count = sum(result.scores.size for result in done)
-        self._warn_of_short(short, count, "cross-validation", stacklevel=4)
+        self._warn_of_short(short, count, "cross-validation")
         return [done[first : first + len(splits)] for first in range(0, len(done), len(splits))]
 
     # ------------------------------------------------------------------ what is chosen

@@ -95,4 +95,4 @@ def fit_as(model: SparseSVC, near: SparseSVC, proof: Proof, data: TrainingSet) -
         again = Proof.of(problem, solved).solution(problem, coef, intercept, tol)
         solution = again if again.converged else solved
     model._store(problem, data, solution)
-    advise(problem, solution, tol=tol, stacklevel=6)
+    advise(problem, solution, tol=tol)

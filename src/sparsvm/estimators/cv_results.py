@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm._typing import Array, Floats
+from sparsvm.data.warn import warn
 from sparsvm.estimators.cv_folds import FoldResult
 
 
@@ -67,15 +67,14 @@ class Searched:
             if name.endswith("_") and not name.startswith("_") and name != "alpha_":
                 setattr(self, name, value)
 
-    def _warn_of_short(self, short: int, count: int, what: str, stacklevel: int) -> None:
+    def _warn_of_short(self, short: int, count: int, what: str) -> None:
         """Warn of models that did not reach the tolerance, ``short`` of ``count``."""
         if short:
-            warnings.warn(
+            warn(
                 f"{short} of the {count} models of the {what} did not reach the tolerance "
                 f"tol={self.tol:g}. Raise tol or max_iter, scale the features, or use another "
                 "solver.",
                 ConvergenceWarning,
-                stacklevel=stacklevel + 1,
             )
 
 
@@ -126,10 +125,9 @@ def one_error_rule(scores: Floats, best: int) -> int:
 def warn_of_last(chosen: int, alphas: Floats) -> None:
     """Warn where the last alpha of a default grid is chosen: what follows it was not tried."""
     if chosen == alphas.size - 1 > 0:
-        warnings.warn(
+        warn(
             f"The best alpha, {alphas[chosen]:.3g}, is the smallest one that was tried: smaller "
             "ones may be better. Lower eps; where features have different units, standardise them "
             "or give the penalty weights='scale'.",
             UserWarning,
-            stacklevel=4,
         )

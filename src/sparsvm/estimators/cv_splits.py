@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from sparsvm._typing import Array
+from sparsvm.data.warn import warn
 
 # As in scikit-learn.
 FOLDS = 5
@@ -23,11 +23,10 @@ def default_folds(y: Array) -> int:
             "Every class has one sample, which leaves none for training where it is tested. "
             "Cross-validation needs a class of two samples; SparseSVC fits with an alpha of yours."
         )
-    warnings.warn(
+    warn(
         f"No class has more than {largest} samples: cross-validation has {largest} folds, not "
         f"{FOLDS}. Give cv to choose the folds yourself.",
         UserWarning,
-        stacklevel=5,
     )
     return largest
 

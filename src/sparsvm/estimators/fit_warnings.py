@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm._typing import Array
 from sparsvm.certificate.least_norm import without_minimum
+from sparsvm.data.warn import warn
 from sparsvm.losses import Hinge, Logistic, SquaredHinge
 from sparsvm.path.alpha_max import zero_bound
 from sparsvm.problem.problem import Problem
@@ -27,20 +26,19 @@ def advise(
     tol: float,
     direction: Recession | None = None,
     names: Array | None = None,
-    stacklevel: int = 4,
 ) -> None:
     """Warn about a fit that did not converge and about a model that is not what it seems."""
     if direction is not None:
-        warnings.warn(_separated(problem, direction, names), UserWarning, stacklevel=stacklevel)
+        warn(_separated(problem, direction, names), UserWarning)
     if without_minimum(problem, direction):
         pass  # said above
     elif not solution.converged:
-        warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=stacklevel)
+        warn(_not_converged(solution, tol), ConvergenceWarning)
     elif solution.relative_gap > tol and not settled(problem, solution, tol):
-        warnings.warn(_hidden(solution), ConvergenceWarning, stacklevel=stacklevel)
+        warn(_hidden(solution), ConvergenceWarning)
     # Of a run that was ended early zeros say nothing about alpha.
     if not np.any(solution.coef) and solution.status != "stopped":
-        warnings.warn(_all_zero(problem, solution), UserWarning, stacklevel=stacklevel)
+        warn(_all_zero(problem, solution), UserWarning)
 
 
 def tell_never_predicted(labels: Array) -> None:
@@ -50,11 +48,10 @@ def tell_never_predicted(labels: Array) -> None:
     listed = ", ".join(repr(label) for label in labels[:LIST_LENGTH].tolist())
     classes = f"Class {listed} is" if labels.size == 1 else f"Classes {listed} are"
     more = f" and {labels.size - LIST_LENGTH} more" if labels.size > LIST_LENGTH else ""
-    warnings.warn(
+    warn(
         classes.replace(" are", f"{more} are") + " predicted for no training sample. Choose a "
         "smaller alpha, class_weight='balanced' or another loss.",
         UserWarning,
-        stacklevel=4,
     )
 
 

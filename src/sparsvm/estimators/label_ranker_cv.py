@@ -227,7 +227,7 @@ class SparseLabelRankerCV(Searched, CallbackSupportMixin, SparseLinearClassifier
         nothing = "The scorer returned NaN in some fold for every alpha."
         self._choose_among([{}], [alphas], [folds], nothing)
         short = sum(fold.n_short for fold in folds)
-        self._warn_of_short(short, self.scores_.size, "cross-validation", stacklevel=4)
+        self._warn_of_short(short, self.scores_.size, "cross-validation")
 
 
 class _Given:

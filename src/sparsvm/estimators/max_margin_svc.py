@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +13,8 @@ from sklearn.utils._param_validation import StrOptions
 from sparsvm._typing import Bools, ClassWeight, Floats, HierarchicalSolverName
 from sparsvm.data.inputs import Within, fit_context
 from sparsvm.data.training_set import TrainingSet, read_training_set, unchanged_on_error
+from sparsvm.data.warn import warn
+from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, attributes, with_callbacks
 from sparsvm.estimators.linear import SparseLinearClassifier
 from sparsvm.hierarchical import HSDM, HierarchicalSolution, Staged, as_hierarchical_solver
 from sparsvm.hierarchical.bounds import difference_norms, sample_hinges
@@ -34,7 +36,7 @@ _SHORTFALL = 1e-7
 _ROUNDINGS = 16.0
 
 
-class MaxMarginSVC(SparseLinearClassifier):
+class MaxMarginSVC(CallbackSupportMixin, SparseLinearClassifier):
     r"""Classifier of largest smallest margin among all of least hinge loss; nothing to tune.
 
     Among all linear classifiers with the least total hinge loss
@@ -142,6 +144,7 @@ class MaxMarginSVC(SparseLinearClassifier):
         self.tol = tol
 
     @fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; if it fails or is interrupted, the estimator stays as it was.
 
@@ -162,6 +165,9 @@ class MaxMarginSVC(SparseLinearClassifier):
             The fitted estimator.
         """
         solver = as_hierarchical_solver(unobserved(self.solver))
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        task = FitTask(self, X=X, y=y, metadata=metadata)
+        task.begin()
         with unchanged_on_error(self):
             data = read_training_set(
                 self, X, y, sample_weight=sample_weight, class_weight=self.class_weight
@@ -171,12 +177,14 @@ class MaxMarginSVC(SparseLinearClassifier):
             if data.dtype == np.float32:
                 tol = max(tol, _FLOAT32_TOL)
             with blas_threads(1):
-                control = listening(self.solver, Control(tol=tol))
+                callback = task.callback(partial(attributes, data))
+                control = listening(self.solver, Control(tol=tol), callback)
                 solution = solver.solve(problem, control)
                 if data.dtype == np.float32:
                     solution = solution.rounded(problem, np.dtype(np.float32), tol)
             self._store(problem, data, solution)
         _advise(solution, tol)
+        task.end()
         return self
 
     def _store(self, problem: Problem, data: TrainingSet, solution: HierarchicalSolution) -> None:
@@ -231,29 +239,35 @@ def _inside(problem: Problem, solution: HierarchicalSolution, precision: float) 
 
 
 def _advise(solution: HierarchicalSolution, tol: float) -> None:
+    if solution.status == "stopped":
+        warn(
+            f"{solution.solver} was stopped by its callback after {solution.n_iter} iterations, "
+            f"with a relative gap of {solution.relative_hinge_gap:.2g} in the hinge loss and of "
+            f"{solution.norm_gap:.2g} in the smallest margin: the model is what it had found so "
+            "far.",
+            ConvergenceWarning,
+        )
+        return
     done = solution.converged or solution.status == "settled"
     if not done and solution.norm > 0.0 and solution.norm_bound == 0.0:
-        warnings.warn(
+        warn(
             f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) "
             f"with a relative gap of {solution.relative_hinge_gap:.2g} in the hinge loss; that no "
             "margin is larger is not proved. Raise its max_iter, or use solver='staged', which "
             "proves both.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     elif not done:
-        warnings.warn(
+        warn(
             f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) "
             f"with a relative gap of {solution.relative_hinge_gap:.2g} in the hinge loss and of "
             f"{solution.norm_gap:.2g} in the smallest margin, above tol={tol:g}: either may be "
             "that far from its optimum. Scale the features, pass float64 data, or raise tol.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     if not np.any(solution.coef):
-        warnings.warn(
+        warn(
             "Every weight is zero: no linear classifier has a smaller hinge loss than one that "
             "always predicts the same class. Add features that tell the classes apart.",
             UserWarning,
-            stacklevel=4,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +23,7 @@ from sparsvm._typing import Array, Bools, Ints
 from sparsvm.certificate.finalise import inner_tolerance, tolerance
 from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
+from sparsvm.data.warn import warn
 from sparsvm.estimators.documented import Documented
 from sparsvm.estimators.sparse_svc import SparseSVC
 from sparsvm.estimators.svm_path import SVMPath
@@ -209,11 +209,10 @@ def _smaller(model: SparseSVC, max_features: int, X: Any, y: Any, params: dict[s
             "unpenalised, or none at zero. Raise max_features, or use another penalty."
         )
     if points.n_selected[-1] == 0:
-        warnings.warn(
+        warn(
             f"No feature is selected: several enter the path of {type(model).__name__} at once, "
             f"more than max_features={max_features}. Raise max_features, or use a smooth loss, "
             "whose features enter one by one.",
             UserWarning,
-            stacklevel=4,
         )
     return SVMPath.of(points, model, data)[-1]

@@ -14,7 +14,6 @@ from sparsvm._typing import (
     Array,
     Bools,
     ClassWeight,
-    Floats,
     LossName,
     OnInterrupt,
     PenaltyName,
@@ -24,7 +23,7 @@ from sparsvm.certificate.finalise import finalised, tolerance
 from sparsvm.certificate.least_norm import far_along, least_norm, without_minimum
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, STRENGTH, fit_context
 from sparsvm.data.training_set import TrainingSet, unchanged_on_error
-from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from sparsvm.estimators.callbacks import CallbackSupportMixin, FitTask, attributes, with_callbacks
 from sparsvm.estimators.fit_warnings import advise, tell_never_predicted
 from sparsvm.estimators.linear import highest
 from sparsvm.estimators.penalised import PenalisedClassifier
@@ -65,17 +64,6 @@ class LogisticOnly:
             f"loss={loss!r} are no probabilities. Use loss='logistic', or wrap the estimator in "
             "sklearn.calibration.CalibratedClassifierCV."
         )
-
-
-def _attributes(data: TrainingSet, coef: Floats, intercept: Floats) -> dict[str, Any]:
-    """What a model needs for predictions, for the callbacks of scikit-learn."""
-    return {
-        "coef_": coef,
-        "intercept_": intercept,
-        "classes_": data.classes,
-        "class_prior_": data.class_shares(),
-        "n_features_in_": data.design.d,
-    }
 
 
 class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
@@ -281,7 +269,7 @@ class SparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
                 problem = self._problem(data, loss, penalty)
                 direction = recession(problem)
                 start = self._start(problem, data)
-                callback = task.callback(partial(_attributes, data))
+                callback = task.callback(partial(attributes, data))
                 solution = self._solve(problem, data, start, direction, callback)
             predicted = self._store(problem, data, solution)
         if self.verbose:

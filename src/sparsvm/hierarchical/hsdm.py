@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from sparsvm import _core
 from sparsvm._typing import Floats
+from sparsvm.data.warn import warn
 from sparsvm.hierarchical.bounds import Proof, difference_norms, sample_hinges
 from sparsvm.hierarchical.reduction import MOST_VALUES
 from sparsvm.hierarchical.result import HierarchicalSolution
@@ -136,11 +136,10 @@ class HSDM(Parameterised):
             if settled or stopped or method.iteration >= self.max_iter:
                 break
         if method.ball_active:
-            warnings.warn(
+            warn(
                 f"The ball of radius {float(self.radius):g} cuts the solution of hsdm, which is "
                 "therefore not that of the problem. Raise the radius, or scale the features.",
                 UserWarning,
-                stacklevel=4,
             )
         dual = np.asarray(method.dual()) / (float(self.gamma) * problem.n)
         return HierarchicalSolution.certify(

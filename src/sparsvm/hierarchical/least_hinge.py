@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sparsvm._typing import Bools, Floats, Ints
 from sparsvm.hierarchical.reduction import ReducedSamples
 from sparsvm.hierarchical.row_generation import RowGenerator, Rows
-from sparsvm.numerics.cone_program import solve_cone_program
+from sparsvm.numerics.cone_program import Look, solve_cone_program
 
 # Rows are of order 1, so singular values below this count as zero.
 RANK_TOLERANCE = 1e-9
@@ -72,7 +72,7 @@ def separable_face(samples: ReducedSamples, point: Floats) -> Face:
     return Face(point, None, y, tied, tied * problem.mass[:, None], None, 0)
 
 
-def least_hinge(samples: ReducedSamples, tol: float) -> Face:
+def least_hinge(samples: ReducedSamples, tol: float, look: Look | None = None) -> Face:
     """Minimise the total hinge as a linear program, and describe all its solutions.
 
     An interior-point method ends near the middle of the face, where every multiplier that can be
@@ -85,7 +85,7 @@ def least_hinge(samples: ReducedSamples, tol: float) -> Face:
 
     def program(rows: Rows, accuracy: float) -> _Hinge:
         nonlocal total
-        found = _program(samples, rows, accuracy)
+        found = _program(samples, rows, accuracy, look)
         total += found.iterations
         return found
 
@@ -117,7 +117,7 @@ class _Hinge:
     iterations: int
 
 
-def _program(samples: ReducedSamples, rows: Rows, accuracy: float) -> _Hinge:
+def _program(samples: ReducedSamples, rows: Rows, accuracy: float, look: Look | None) -> _Hinge:
     """Minimise the hinge of the samples that have rows; the others are thought to have none."""
     problem = samples.problem
     n, K, y = samples.n, samples.n_classes, problem.y
@@ -138,6 +138,7 @@ def _program(samples: ReducedSamples, rows: Rows, accuracy: float) -> _Hinge:
             (sp.hstack([nothing, -sp.eye_array(m)]), np.zeros(m), "nonnegative"),
         ],
         tol=accuracy,
+        look=look,
     )
     share, slack = np.zeros((n, K)), np.full((n, K), np.inf)
     share[np.arange(n), y] = 1.0

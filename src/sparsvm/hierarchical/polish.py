@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparsvm._typing import Floats, Ints
-from sparsvm.numerics.cone_program import Block, solve_cone_program
+from sparsvm.numerics.cone_program import Block, Look, solve_cone_program
 
 MOST_STEPS = 12
 # Singular values below these shares of the largest are cut from the Newton systems, in turn until
@@ -62,7 +62,7 @@ class State:
     residual: float = np.inf
 
 
-def interior_state(program: Program, tol: float) -> tuple[State, int]:
+def interior_state(program: Program, tol: float, look: Look | None = None) -> tuple[State, int]:
     """Solve a program by the interior-point method; return the state and the iterations."""
     count = program.size
     width = count if program.square_sum else count + 1
@@ -89,7 +89,7 @@ def interior_state(program: Program, tol: float) -> tuple[State, int]:
         held.append(pair)
         blocks.append((cone, np.concatenate([[radius], start]), "second_order"))
     found = solve_cone_program(
-        linear, blocks, quadratic=quadratic if program.square_sum else None, tol=tol
+        linear, blocks, quadratic=quadratic if program.square_sum else None, tol=tol, look=look
     )
     pairs = np.zeros(len(program.moves))
     pairs[held] = [np.linalg.norm(dual[1:]) for dual in found.dual[1:]]

@@ -12,6 +12,7 @@ from sparsvm.hierarchical.least_hinge import RANK_TOLERANCE, Face, decomposed, l
 from sparsvm.hierarchical.polish import ROUNDING_RESIDUAL, Program, State, interior_state, polish
 from sparsvm.hierarchical.reduction import ReducedSamples, pair_norms, split_pairs
 from sparsvm.hierarchical.row_generation import Optimum, RowGenerator, Rows
+from sparsvm.numerics.cone_program import Look
 
 # By how much rows may be violated after the interior point, and after the polishing.
 ROUGH_VIOLATION = 1e-6
@@ -23,7 +24,11 @@ ALLOWANCE = 1e-9
 
 
 def shortest_on_face(
-    samples: ReducedSamples, face: Face, guess: Optimum | None, tol: float
+    samples: ReducedSamples,
+    face: Face,
+    guess: Optimum | None,
+    tol: float,
+    look: Look | None = None,
 ) -> Optimum:
     r"""Minimise :math:`\max_{r<t} \|w_r - w_t\|` over the face, from a guess if there is one."""
     norms = pair_norms(samples, face.point)
@@ -32,7 +37,7 @@ def shortest_on_face(
         none = np.zeros(0, dtype=np.intp)
         only = (np.arange(norms.size) == norms.argmax()).astype(np.float64)
         return Optimum(face.point, Rows(none, none, none), np.zeros(0), only, 0)
-    search = _FaceSearch(samples, face, face.point, face.directions, unit)
+    search = _FaceSearch(samples, face, face.point, face.directions, unit, look)
     if guess is None:
         state, rows = search.interior(False, tol)
     else:
@@ -55,7 +60,13 @@ def shortest_on_face(
     )
 
 
-def even_out(samples: ReducedSamples, face: Face, optimum: Optimum, tol: float) -> Floats:
+def even_out(
+    samples: ReducedSamples,
+    face: Face,
+    optimum: Optimum,
+    tol: float,
+    look: Look | None = None,
+) -> Floats:
     r"""Minimise :math:`\sum_{r<t} \|w_r - w_t\|^2` among the minimisers of the maximum.
 
     Every minimiser of the maximum is complementary to the multipliers found with one of them:
@@ -69,7 +80,7 @@ def even_out(samples: ReducedSamples, face: Face, optimum: Optimum, tol: float) 
     moves = samples.differences() @ directions
     if directions.shape[1] == 0 or float(np.abs(moves).max(initial=0.0)) <= RANK_TOLERANCE:
         return optimum.x
-    search = _FaceSearch(samples, face, optimum.x, directions, longest)
+    search = _FaceSearch(samples, face, optimum.x, directions, longest, look)
     state, _ = search.polished(*search.interior(True, tol), True)
     x = search.unknowns(state.z)
     after = pair_norms(samples, x)
@@ -119,7 +130,13 @@ class _FaceSearch:
     """
 
     def __init__(
-        self, samples: ReducedSamples, face: Face, point: Floats, directions: Any, unit: float
+        self,
+        samples: ReducedSamples,
+        face: Face,
+        point: Floats,
+        directions: Any,
+        unit: float,
+        look: Look | None,
     ) -> None:
         if directions is None:
             directions = sp.eye_array(samples.n_unknowns, format="csr")
@@ -128,6 +145,7 @@ class _FaceSearch:
         self._point = point
         self._directions = directions
         self._unit = unit
+        self._look = look
         differences = samples.differences()
         self._moves = split_pairs(samples, differences @ directions)
         self._starts = split_pairs(samples, differences @ point / unit)
@@ -153,7 +171,9 @@ class _FaceSearch:
         generator: RowGenerator[State] = RowGenerator(self._samples, ~face.tied, face.top)
 
         def program(rows: Rows, accuracy: float) -> State:
-            state, iterations = interior_state(self._program(rows, square_sum), accuracy)
+            state, iterations = interior_state(
+                self._program(rows, square_sum), accuracy, self._look
+            )
             self.iterations += iterations
             return state
 

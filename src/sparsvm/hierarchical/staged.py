@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,11 +18,13 @@ from sparsvm.hierarchical.result import HierarchicalSolution
 from sparsvm.hierarchical.row_generation import Optimum
 from sparsvm.hierarchical.shortest import even_out, shortest_on_face
 from sparsvm.hierarchical.widest import widest_separation
+from sparsvm.numerics.cone_program import Look
 from sparsvm.numerics.rounding import EPS, NO_SIZE
 from sparsvm.parameters import Parameterised
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.solution import Control
-from sparsvm.solvers.run.progress import progress
+from sparsvm.solvers.run.monitor import Stopped
+from sparsvm.solvers.run.progress import Report, progress
 
 # The linear program must tell multipliers from slacks, whose product is of this size; the cone
 # programs are polished afterwards.
@@ -46,7 +49,9 @@ class Staged(Parameterised):
     3. Among its minimisers the least sum of squares of all ||w_r - w_t||, weights and intercepts
        that sum to zero over the classes, and at last the shortest intercepts.
 
-    Each program is solved with the few rows that matter, added as they are found violated.
+    Each program is solved with the few rows that matter, added as they are found violated. A
+    callback is told of every iteration of a program and of every stage that is done, with the
+    classifier of the last of these (zeros before the first), which is what an ended run returns.
     """
 
     name: ClassVar[str] = "staged"
@@ -54,22 +59,23 @@ class Staged(Parameterised):
     def solve(self, problem: Problem, control: Control) -> HierarchicalSolution:
         """Solve all stages and certify the first two."""
         begin = time.perf_counter()
-        found = _stages(problem)
-        report = progress(self.name, control)
-        if report is not None:
-            hinge = float(np.sum(problem.mass * _shortfalls(problem, found.coef, found.intercept)))
-            record = (found.iterations, time.perf_counter() - begin, hinge, np.nan)
-            nonzeros = int(np.count_nonzero(found.coef))
-            report(*record, nonzeros, lambda: (found.coef, found.intercept))
+        watch = _Watch(problem, progress(self.name, control))
+        found, iterations, status = watch.found, None, "stalled"
+        try:
+            for found in _stages(problem, watch):
+                watch.stage(found)
+        except Stopped:
+            iterations, status = watch.iteration, "stopped"
         return HierarchicalSolution.certify(
             problem,
             found.coef,
             found.intercept,
             found.proof,
             tol=control.tol,
-            n_iter=found.iterations,
+            n_iter=found.iterations if iterations is None else iterations,
             seconds=time.perf_counter() - begin,
             solver=self.name,
+            status_if_not=status,
         )
 
 
@@ -81,25 +87,65 @@ class _Found:
     iterations: int
 
 
-def _stages(problem: Problem) -> _Found:
-    samples = reduce(problem)
-    optimum = widest_separation(samples, CONE_TOLERANCE) if samples.rank else None
+class _Watch:
+    """Reports every iteration of the programs and every stage; raises where the run is to end."""
+
+    def __init__(self, problem: Problem, report: Report | None) -> None:
+        self.problem, self.report = problem, report
+        self.began = time.perf_counter()
+        self.iteration = self.before = 0
+        self.look: Look | None = None if report is None else self._look
+        own = np.arange(problem.n_classes) == problem.y[:, None]
+        coef, intercept = np.zeros((problem.n_outputs, problem.d)), np.zeros(problem.n_outputs)
+        self.found = _Found(coef, intercept, Proof(own * problem.mass[:, None]), 0)
+
+    def _look(self, iteration: int, primal: float, dual: float) -> bool:
+        if iteration == 0:  # of the next program
+            self.before = self.iteration
+        self.iteration = self.before + iteration
+        self._tell()
+        return False
+
+    def stage(self, found: _Found) -> None:
+        """Report the classifier of a stage."""
+        self.found = found
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.report is None:
+            return
+        coef, intercept = self.found.coef, self.found.intercept
+        hinge = float(np.sum(self.problem.mass * _shortfalls(self.problem, coef, intercept)))
+        seconds, nonzeros = time.perf_counter() - self.began, int(np.count_nonzero(coef))
+        # No gap is known on the way.
+        if self.report(self.iteration, seconds, hinge, np.nan, nonzeros, lambda: (coef, intercept)):
+            raise Stopped
+
+
+def _stages(problem: Problem, watch: _Watch) -> Iterator[_Found]:
+    """Yield what each stage found; the last one is the solution."""
+    samples, look = reduce(problem), watch.look
+    optimum = widest_separation(samples, CONE_TOLERANCE, look) if samples.rank else None
     if optimum is not None:
         face = separable_face(samples, optimum.x)
+        proof = _proof(samples, face, optimum)
+        yield _Found(*samples.lift(optimum.x), proof, optimum.iterations)
     else:
-        face = least_hinge(samples, LINEAR_TOLERANCE)
+        face = least_hinge(samples, LINEAR_TOLERANCE, look)
         without = _without_weights(samples, face)
         if without is not None:
-            return without
-    optimum = shortest_on_face(samples, face, optimum, CONE_TOLERANCE)
-    x = even_out(samples, face, optimum, CONE_TOLERANCE)
+            yield without
+            return
+        yield _Found(*samples.lift(face.point), Proof(face.dual), face.iterations)
+    optimum = shortest_on_face(samples, face, optimum, CONE_TOLERANCE, look)
+    iterations = face.iterations + optimum.iterations
+    yield _Found(*samples.lift(optimum.x), _proof(samples, face, optimum), iterations)
+    x = even_out(samples, face, optimum, CONE_TOLERANCE, look)
     coef, intercept = samples.lift(x)
     intercept = _shortened(problem, coef, intercept, face)
     if face.ties is None:
         coef, intercept = widened(problem, coef, intercept)
-    return _Found(
-        coef, intercept, _proof(samples, face, optimum), face.iterations + optimum.iterations
-    )
+    yield _Found(coef, intercept, _proof(samples, face, optimum), iterations)
 
 
 def _shortened(problem: Problem, coef: Floats, intercept: Floats, face: Face) -> Floats:

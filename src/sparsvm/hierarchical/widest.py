@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sparsvm._typing import Floats
 from sparsvm.hierarchical.reduction import ReducedSamples, split_pairs
 from sparsvm.hierarchical.row_generation import Optimum, RowGenerator, Rows
-from sparsvm.numerics.cone_program import Block, ConeSolution, solve_cone_program
+from sparsvm.numerics.cone_program import Block, ConeSolution, Look, solve_cone_program
 
 # A separation below this share of the length of the samples is not told from none.
 LEAST_MARGIN = 1e-7
@@ -16,7 +16,9 @@ LEAST_MARGIN = 1e-7
 ROUGH_VIOLATION = 1e-6
 
 
-def widest_separation(samples: ReducedSamples, tol: float) -> Optimum | None:
+def widest_separation(
+    samples: ReducedSamples, tol: float, look: Look | None = None
+) -> Optimum | None:
     r"""Maximise the least margin over classifiers with all :math:`\|w_r - w_t\| \le 1`.
 
     This form always has a solution, so that separability need not be known: the samples are
@@ -35,7 +37,7 @@ def widest_separation(samples: ReducedSamples, tol: float) -> Optimum | None:
 
     def program(rows: Rows, accuracy: float) -> ConeSolution:
         nonlocal total
-        found = _program(samples, rows, accuracy)
+        found = _program(samples, rows, accuracy, look)
         total += found.iterations
         return found
 
@@ -56,7 +58,9 @@ def widest_separation(samples: ReducedSamples, tol: float) -> Optimum | None:
     return Optimum(found.x[:-1] / margin, rows, found.dual[0] / length, pairs / length, total)
 
 
-def _program(samples: ReducedSamples, rows: Rows, accuracy: float) -> ConeSolution:
+def _program(
+    samples: ReducedSamples, rows: Rows, accuracy: float, look: Look | None
+) -> ConeSolution:
     matrix = samples.rows(rows.sample, rows.high, rows.low)
     ones = sp.csr_array(np.ones((rows.sample.size, 1)))
     blocks: list[Block] = [(sp.hstack([matrix, ones]), np.zeros(rows.sample.size), "nonnegative")]
@@ -67,4 +71,4 @@ def _program(samples: ReducedSamples, rows: Rows, accuracy: float) -> ConeSoluti
         blocks.append((sp.vstack([nothing, padded]), ball, "second_order"))
     linear = np.zeros(samples.n_unknowns + 1)
     linear[-1] = -1.0
-    return solve_cone_program(linear, blocks, tol=accuracy)
+    return solve_cone_program(linear, blocks, tol=accuracy, look=look)

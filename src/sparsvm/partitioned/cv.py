@@ -175,7 +175,7 @@ cv_results_, n_splits_
         short = sum(result.n_short for result in results)
         short += sum(status != "optimal" for status in points.statuses)
         count = (len(results) + 1) * len(points)
-        self._warn_of_short(short, count, "paths", stacklevel=3)
+        self._warn_of_short(short, count, "paths")
         return self
 
     def _model(self) -> OnOneMachine:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from sparsvm._typing import ClassWeight, Floats, LossName, PenaltyName, SolverNa
 from sparsvm.certificate.finalise import tolerance
 from sparsvm.data.inputs import fit_context
 from sparsvm.data.training_set import unchanged_on_error
+from sparsvm.data.warn import warn
 from sparsvm.estimators.fit_warnings import remedy
 from sparsvm.estimators.sparse_svc import SparseSVC as OnOneMachine
 from sparsvm.losses import Loss
@@ -171,12 +171,11 @@ class SparseSVC(OnOneMachine):
         tol = tolerance(self.tol, population.dtype)
         if not fitted.converged and fitted.relative_gap > tol:
             what = FULL_MEMORY if fitted.status == "full" else remedy(fitted.status)
-            warnings.warn(
+            warn(
                 f"The fit stopped after {len(fitted.rounds)} passes ({fitted.status}) with a "
                 f"relative duality gap of {fitted.relative_gap:.2g}, above tol={tol:g}: the "
                 f"objective may be that far from the optimum. {what}",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 

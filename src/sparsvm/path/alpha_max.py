@@ -2,7 +2,6 @@ r"""The smallest alpha at which every penalised weight is zero."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsvm._typing import Floats
 from sparsvm.certificate.certify import certified
+from sparsvm.data.warn import warn
 from sparsvm.losses import SmoothLoss
 from sparsvm.numerics.rounding import EPS
 from sparsvm.path.continuation import Continuation
@@ -188,11 +188,10 @@ class _Bracket:
         if self.upper <= self._noise:
             return LargestAlpha(0.0, 0.0, self.zero, self.dual)
         if not self._within(tol):
-            warnings.warn(
+            warn(
                 f"alpha_max is known only to lie between {self.lower:.9g} and {self.upper:.9g}; "
                 "the upper bound is returned. Scale the features.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return LargestAlpha(self.upper, self.lower, self.zero, self.dual)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from sparsvm._typing import Floats
 from sparsvm.certificate.finalise import finalised
 from sparsvm.data.inputs import PARAMETER_CONSTRAINTS, Caller
 from sparsvm.data.training_set import TrainingSet, read_training_set
+from sparsvm.data.warn import warn
 from sparsvm.losses import Loss, as_loss
 from sparsvm.path.adaptive import adapted
 from sparsvm.path.alpha_max import GRID_PRECISION, largest_alpha, quick_bound
@@ -136,7 +136,7 @@ def follow(
         except NoMinimiser as error:
             if to_the_end or not points:
                 raise
-            warnings.warn(f"The path ends at alpha={grid[t - 1]:.3g}. {error}", stacklevel=4)
+            warn(f"The path ends at alpha={grid[t - 1]:.3g}. {error}")
             break
         if max_features is not None and point.n_selected > max_features:
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -16,6 +17,7 @@ from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers.base import Solver
 from sparsvm.solvers.cone_model import MOST_ENTRIES, ConeModel, cone_entries
 from sparsvm.solvers.run.incumbent import on_simplices
+from sparsvm.solvers.run.monitor import Point
 from sparsvm.solvers.run.options import LARGEST_COUNT, check_at_least_one, iteration_limit
 from sparsvm.solvers.run.progress import Report, progress
 from sparsvm.solvers.run.threads import blas_threads
@@ -36,7 +38,8 @@ class ConeProgram(Solver):
     It takes tens to hundreds of times as long as ``interior_point`` but does not eliminate what
     that solver eliminates, so that ``"auto"`` asks it where weights or columns differ by so many
     orders of magnitude that the others do not get on. It chooses its own start. On its way a
-    callback is told Clarabel's objectives, and coefficients at the end.
+    callback is told Clarabel's objectives. Clarabel shows its point only when it ends: whoever asks
+    for the coefficients on the way has that many iterations run once more.
 
     Parameters
     ----------
@@ -82,8 +85,15 @@ class ConeProgram(Solver):
             costs[model.at.xi] = problem.mass / problem.alpha
             if problem.linear_term is not None:
                 costs[model.at.w] -= (problem.linear_term / model.column).ravel()
-            look = None if report is None else partial(_told, report, problem, began)
-            found = model.solve(costs, [model.no_negative_slacks()], limit, look)
+            bounds = [model.no_negative_slacks()]
+
+            def point(iteration: int) -> Point:
+                # It is deterministic, so that as many iterations lead to the same point.
+                again = model.solve(costs, bounds, iteration)
+                return _rounded(problem, again.coef, ROUNDINGS[0]), again.intercept
+
+            look = None if report is None else partial(_told, report, problem, began, point)
+            found = model.solve(costs, bounds, limit, look)
             dual = on_simplices(problem, problem.alpha * found.dual)
             for rounding in ROUNDINGS:
                 solution = certified(
@@ -113,11 +123,18 @@ class ConeProgram(Solver):
 
 
 def _told(
-    report: Report, problem: Problem, began: float, iteration: int, primal: float, dual: float
+    report: Report,
+    problem: Problem,
+    began: float,
+    point: Callable[[int], Point],
+    iteration: int,
+    primal: float,
+    dual: float,
 ) -> bool:
     size = problem.n_outputs * problem.d
     gap = problem.alpha * max(primal - dual, 0.0)
-    return report(iteration, time.perf_counter() - began, problem.alpha * primal, gap, size)
+    record = (iteration, time.perf_counter() - began, problem.alpha * primal, gap, size)
+    return report(*record, partial(point, iteration))
 
 
 def _rounded(problem: Problem, coef: Floats, share: float) -> Floats:

@@ -63,8 +63,11 @@ def unobserved(solver: Any) -> Any:
     return solver.solver if isinstance(solver, Observed) else solver
 
 
-def listening(solver: Any, control: Control) -> Control:
-    """Return the control of a run that ends by itself, with the callback of an observed solver."""
-    return replace(
-        control, monitor=Listener(solver.callback) if isinstance(solver, Observed) else None
-    )
+def listening(solver: Any, control: Control, callback: Callback | None = None) -> Control:
+    """Return the control of a run that ends by itself, with the callback of an observed solver.
+
+    ``callback`` is told where the solver is not observed.
+    """
+    if isinstance(solver, Observed):
+        callback = solver.callback
+    return replace(control, monitor=None if callback is None else Listener(callback))

@@ -82,10 +82,12 @@ class Monitor:
         self.began = time.perf_counter()
         self.best: Solution | None = None
         self.running: Any = None
+        self.answered = False
 
     def tell(self, progress: Progress) -> bool:
-        """Call back; True if the run is to end."""
-        if self.callback is not None and self.callback(progress):
+        """Call back, unless that was answered before; True if the run is to end."""
+        if self.callback is not None and not self.answered and self.callback(progress):
+            self.answered = True
             _core.stop_after(0.0, self.softly)
         return bool(_core.stopping())
 
