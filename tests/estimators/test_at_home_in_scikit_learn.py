@@ -48,6 +48,18 @@ def test_a_pipeline_scales_and_classifies(wine, estimator):
     assert model[-1].selected_features_.size < 13
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_grid_may_hold_numpy_values(wine, loss):
+    X, y = wine
+    grid = {"fit_intercept": np.array([True, False]), "max_iter": np.array([1000])}
+    search = GridSearchCV(SparseSVC(loss, alpha=0.1), grid, cv=2, error_score="raise").fit(X, y)
+    for chosen, score in zip(
+        search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+    ):
+        plain = SparseSVC(loss, alpha=0.1, fit_intercept=bool(chosen["fit_intercept"]))
+        assert score == cross_validate(plain, X, y, cv=2)["test_score"].mean()
+
+
 def test_parameters_of_parts_that_are_given_by_name_can_be_set(wine):
     X, y = wine
     model = SparseSVC("hinge", "elasticnet", solver="sdca")

@@ -42,7 +42,7 @@ def undivided_arguments(problem: Problem) -> dict[str, Any]:
         "alpha": problem.alpha,
         "cost": problem.cost,
         "margin_scale": problem.margin_scale,
-        "intercept": problem.fit_intercept,
+        "intercept": bool(problem.fit_intercept),
         "linear_term": None
         if problem.linear_term is None
         else np.ascontiguousarray(problem.linear_term.T),
@@ -65,7 +65,7 @@ def smooth_problem(problem: Problem) -> Any:
         return _core.RankingProblem(
             **problem.samples,
             alpha=problem.alpha,
-            intercept=problem.fit_intercept,
+            intercept=bool(problem.fit_intercept),
             **problem.penalty.native_arguments(),
         )
     return _core.SmoothProblem(loss=problem.loss.name, **undivided_arguments(problem))
