@@ -152,7 +152,7 @@ def compared(name, X, code, penalty, limit):
     if found:
         g = objectives(X, code, penalty, alphas, *found[1:])
         cells += [f"{found[0]:.2f}", f"{found[0] / seconds:.2f}", above(g, f)]
-    elif K == 2 and not grouped and (found := peers.celer(X, 2.0 * code - 1.0, alphas, TOL)):
+    elif K == 2 and not grouped and (found := peers.celer(X, 2.0 * code - 1.0, alphas)):
         path, seconds = ours(X, code, penalty, alphas, fit_intercept=False)
         cells += [f"{found[0]:.2f} (celer)", f"{found[0] / seconds:.2f}", ""]
     else:

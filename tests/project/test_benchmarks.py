@@ -6,15 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 from sparsvm import SparseSVC
 from sparsvm.certificate.certify import certify
 from sparsvm.penalties import L1, GroupL2, GroupLinf
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "paths"))
 
 import constrained
 import deployment
+import same_objectives
 import stress
 from exact_hinge.cases import CASES, make_problem, simulated
 from exact_hinge.fbpd import GRID, FbpdRun
@@ -42,6 +45,23 @@ def test_every_program_reaches_a_certified_optimum(name, n_classes):
         coef, intercept, dual = make().solve()
         assert certify(problem, coef, intercept, dual).relative_gap < 1e-6, program
         assert 0 < np.count_nonzero(np.abs(coef) > 1e-6) < coef.size
+
+
+@pytest.mark.parametrize(("n_classes", "penalty"), [(2, "l1"), (3, "l1"), (3, "l1/l2")])
+def test_the_packages_of_the_path_benchmark_follow_the_same_path(n_classes, penalty):
+    X, y = load_iris(return_X_y=True)
+    X, code = same_objectives.prepared(X[y < n_classes], y[y < n_classes])
+    problem = same_objectives.Problem(X, code, penalty)
+    tol, _ = problem.reached(1e-3)
+    assert 0.0 <= problem.distance(problem.ours(tol)[1]) <= 1e-3
+    rows = 1 if n_classes == 2 else n_classes
+    zero = [(np.zeros((rows, 4)), np.zeros(rows))] * problem.alphas.size
+    assert problem.distance(problem.objectives(zero)) > 0.1
+    # Those that are not installed are left out.
+    for name, found in problem.peers(limit=60):
+        if found is not None:
+            models = zip(*found[1:], strict=True)
+            assert -1e-9 <= problem.distance(problem.objectives(models)) < 0.02, name
 
 
 def test_fbpd_in_slices_reaches_a_certified_optimum():
