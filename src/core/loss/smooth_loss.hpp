@@ -98,11 +98,10 @@ SPARSVM_INLINE void slopes(double* T, double* D, int width, int y, double mass) 
   }
 }
 
-// D, and the loss without its mass, from T, which may be the same array: one exponential for both. Of the
-// logistic loss the logarithm is left to finish_values: what is returned is s of loss = log(1 + s) + `rest`.
+// D, and the loss without its mass, from T, which may be the same array.
 template <LossKind loss, int P>
-SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, int y, double mass,
-                                       double& rest) {
+SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, int y, double mass) {
+  static_assert(loss != LossKind::logistic);
   const int vectors = (P > 0 ? P : width) / 4;
   const double own = T[y];
   if constexpr (loss == LossKind::squared_hinge) {
@@ -118,7 +117,7 @@ SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, in
     }
     D[y] = -sum_of(sum);
     return sum_of(squares);
-  } else if constexpr (loss == LossKind::ovr_squared_hinge) {
+  } else {
     const double twice = 2.0 * mass, mine = own < 0.0 ? -own : 0.0;
     Simd squares = {};
     for (int k = 0; k < vectors; ++k) {
@@ -136,28 +135,51 @@ SPARSVM_INLINE double slopes_and_value(const double* T, double* D, int width, in
       total += h * h;
     }
     return total;
-  } else {
-    Simd top = SPARSVM_LOAD(T);
-    for (int k = 1; k < vectors; ++k) keep_larger(top, SPARSVM_LOAD(T + 4 * k));
+  }
+}
+
+// The logistic loss of up to 64 rows: D in the place of T, one exponential for it and the loss, whose logarithm is
+// left to finish_values: loss = log(1 + values) + rest. One pass after the other over all rows: row by row each
+// waits for the last one's long chain of exponential, sum and quotient, which took three times as long.
+template <int P>
+SPARSVM_INLINE void logistic_rows(double* T, int width, const int32_t* y, const double* mass,
+                                  int count, double* values, double* rest) {
+  if constexpr (P > 0) width = P;
+  double mine[64];
+  for (int i = 0; i < count; ++i) {
+    double* row = T + i * width;
+    const double own = row[y[i]];
+    Simd top = SPARSVM_LOAD(row);
+    for (int k = 4; k < width; k += 4) keep_larger(top, SPARSVM_LOAD(row + k));
     const double largest = largest_of(top);
-    for (int k = 0; k < vectors; ++k) {
-      Simd e = SPARSVM_LOAD(T + 4 * k) - largest;
-      exponentiate(e);
-      SPARSVM_STORE(D + 4 * k, e);
+    for (int k = 0; k < width; k += 4) {
+      const Simd below = SPARSVM_LOAD(row + k) - largest;
+      SPARSVM_STORE(row + k, below);
     }
-    const double mine = D[y];
-    D[y] = 0.0;
+    rest[i] = largest - own;
+  }
+  for (int e = 0; e < count * width; e += 4) {
+    Simd v = SPARSVM_LOAD(T + e);
+    exponentiate(v);
+    SPARSVM_STORE(T + e, v);
+  }
+  for (int i = 0; i < count; ++i) {
+    double& own = T[i * width + y[i]];
+    mine[i] = own;
+    own = 0.0;
+  }
+  for (int i = 0; i < count; ++i) {
+    double* row = T + i * width;
     Simd others = {};
-    for (int k = 0; k < vectors; ++k) others += SPARSVM_LOAD(D + 4 * k);
-    const double sum = sum_of(others), scale = mass / (mine + sum);
-    for (int k = 0; k < vectors; ++k) {
-      const Simd q = SPARSVM_LOAD(D + 4 * k) * scale;
-      SPARSVM_STORE(D + 4 * k, q);
+    for (int k = 0; k < width; k += 4) others += SPARSVM_LOAD(row + k);
+    const double sum = sum_of(others), scale = mass[i] / (mine[i] + sum);
+    for (int k = 0; k < width; k += 4) {
+      const Simd q = SPARSVM_LOAD(row + k) * scale;
+      SPARSVM_STORE(row + k, q);
     }
-    D[y] = -scale * sum;
+    row[y[i]] = -scale * sum;
     // The largest of the terms, which is one, is that of the true class or in the sum.
-    rest = largest - own;
-    return largest == own ? sum : mine + (sum - 1.0);
+    values[i] = rest[i] == 0.0 ? sum : mine[i] + (sum - 1.0);
   }
 }
 
@@ -184,13 +206,15 @@ template <typename T>
 double curvatures(LossKind loss, const double* d, int outputs, int y, double mass, T* c, T* q) {
   double total = 0.0;
   if (loss == LossKind::logistic) {
+    const double each = 1.0 / mass;
     for (int k = 0; k < outputs; ++k) {
-      const bool own = outputs > 1 && k == y;
-      const double share = own ? 1.0 + d[k] / mass : std::abs(d[k]) / mass;
+      const double share = std::abs(d[k]) * each;
       if (q) q[k] = static_cast<T>(share);
-      c[k] = static_cast<T>(mass * share * (own ? -d[k] / mass : 1.0 - share));
+      c[k] = static_cast<T>(mass * share * (1.0 - share));
       total += c[k];
     }
+    // Of the true class, the slope is the share of the others, and the curvature the same.
+    if (outputs > 1 && q) q[y] = static_cast<T>(1.0 + d[y] * each);
     return total;
   }
   for (int k = 0; k < outputs; ++k) {
@@ -374,9 +398,14 @@ struct LossRows {
   template <LossKind loss, int order>
   static double evaluate(double* T, double* work, int width, int own) {
     if constexpr (order == 0) return row_loss::value<loss>(T, nullptr, 0.0, width, own, work);
-    double rest = 0.0;
-    const double value = row_loss::slopes_and_value<loss, 0>(T, T, width, own, 1.0, rest);
-    return loss == LossKind::logistic ? std::log1p(value) + rest : value;
+    if constexpr (loss == LossKind::logistic) {
+      const double mass = 1.0;
+      double value, rest;
+      row_loss::logistic_rows<0>(T, width, &own, &mass, 1, &value, &rest);
+      return std::log1p(value) + rest;
+    } else {
+      return row_loss::slopes_and_value<loss, 0>(T, T, width, own, 1.0);
+    }
   }
 
   template <int order>

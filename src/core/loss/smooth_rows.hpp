@@ -34,11 +34,38 @@ SPARSVM_INLINE void expect(const T* rows, const int32_t* at, int64_t e, int64_t 
   for (int k = 0; k < width; k += static_cast<int>(64 / sizeof(T))) SPARSVM_PREFETCH(row + k);
 }
 
+// Whether a column has no zeros between its first and its last entry.
+inline bool whole(const int32_t* at, int64_t count) {
+  return count > 0 && at[count - 1] - at[0] + 1 == count;
+}
+
+SPARSVM_INLINE void load_wide(Simd& v, const double* from) { v = SPARSVM_LOAD(from); }
+SPARSVM_INLINE void load_wide(Simd& v, const float* from) { load_widened(v, from); }
+
+// sum of x_e D[e].
+template <typename X>
+SPARSVM_INLINE double dot(const X* x, const double* D, int64_t count) {
+  Simd sum[4] = {}, v;
+  int64_t e = 0;
+  for (; e + 16 <= count; e += 16)
+    for (int u = 0; u < 4; ++u) {
+      load_wide(v, x + e + 4 * u);
+      sum[u] += v * SPARSVM_LOAD(D + e + 4 * u);
+    }
+  double total = sum_of((sum[0] + sum[1]) + (sum[2] + sum[3]));
+  for (; e < count; ++e) total += static_cast<double>(x[e]) * D[e];
+  return total;
+}
+
 // sum of x_e D[row e]: the partial gradient of one feature.
 template <int P, typename X>
 SPARSVM_INLINE void gradient(const X* x, const int32_t* at, int64_t count, int width,
                              const double* D, double* out) {
   if constexpr (P == 1) {
+    if (whole(at, count)) {
+      out[0] = dot(x, D + at[0], count);
+      return;
+    }
     double sum[4] = {};
     int64_t e = 0;
     for (; e + 4 <= count; e += 4) {
@@ -207,6 +234,37 @@ SPARSVM_DISPATCH static void column_curvature(const ColumnView& c, int width, co
 #undef SPARSVM_CALL
 }
 
+// Sums of the entries of D and of their sizes over the rows, in blocks: one sum after the other over thousands of rows
+// would round a hundred times as much as the entries do.
+SPARSVM_DISPATCH static void sums_of_rows(const double* D, int64_t n, int width, double* sum,
+                                          double* size) {
+  constexpr int64_t kBlock = 64;
+  if (width == 1) {  // as rows of four
+    double sums[4] = {}, sizes[4] = {};
+    const int64_t rest = n % 4;
+    if (n > rest) sums_of_rows(D, n / 4, 4, sums, sizes);
+    for (int64_t i = n - rest; i < n; ++i) sums[i % 4] += D[i], sizes[i % 4] += std::abs(D[i]);
+    *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    *size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
+    return;
+  }
+  for (int k = 0; k < width; k += 4) {
+    Simd total = {}, large = {};
+    for (int64_t from = 0; from < n; from += kBlock) {
+      Simd s = {}, a = {};
+      for (int64_t i = from; i < std::min(from + kBlock, n); ++i) {
+        const Simd v = SPARSVM_LOAD(D + i * width + k);
+        Simd positive = v;
+        keep_larger(positive, Simd{} - v);
+        s += v, a += positive;
+      }
+      total += s, large += a;
+    }
+    SPARSVM_STORE(sum + k, total);
+    SPARSVM_STORE(size + k, large);
+  }
+}
+
 // sum of mass x^2.
 inline double column_moment(const ColumnView& c, const double* mass) {
   double sum = 0.0;
@@ -221,6 +279,16 @@ inline double column_moment(const ColumnView& c, const double* mass) {
 // T[row e] += x_e step.
 SPARSVM_DISPATCH static void add_column(const ColumnView& c, int width, const double* step,
                                         double* T) {
+  if (width == 1 && row_kernels::whole(c.rows, c.count)) {
+    double* to = T + c.rows[0];
+    const double s = step[0];
+    if (c.single)
+      for (int64_t e = 0; e < c.count; ++e)
+        to[e] += static_cast<double>(static_cast<const float*>(c.values)[e]) * s;
+    else
+      for (int64_t e = 0; e < c.count; ++e) to[e] += static_cast<const double*>(c.values)[e] * s;
+    return;
+  }
   for (int64_t e = 0; e < c.count; ++e) {
     const double x = c.single ? static_cast<double>(static_cast<const float*>(c.values)[e])
                               : static_cast<const double*>(c.values)[e];
@@ -303,10 +371,15 @@ SPARSVM_INLINE double evaluate_rows(const RowData& data, int64_t n, const double
             SPARSVM_STORE(d + k, moved);
           }
           row = d;
+        } else if (loss == LossKind::logistic) {
+          std::copy_n(row, width, d);
         }
-        values[e] =
-            row_loss::slopes_and_value<loss, P>(row, d, width, data.y[i], data.mass[i], rest[e]);
+        if constexpr (loss != LossKind::logistic)
+          values[e] = row_loss::slopes_and_value<loss, P>(row, d, width, data.y[i], data.mass[i]);
       }
+      if constexpr (loss == LossKind::logistic)
+        row_loss::logistic_rows<P>(D + from * width, width, data.y + from, data.mass + from, count,
+                                   values, rest);
     }
     if constexpr (loss == LossKind::logistic) row_loss::finish_values(values, rest, count);
     for (int e = 0; e < count; ++e) {
@@ -329,6 +402,52 @@ SPARSVM_DISPATCH static double evaluate_rows(const RowData& data, int64_t n, con
   SPARSVM_WIDTHS(data.width, SPARSVM_CALL)
 #undef SPARSVM_CALL
   return 0.0;
+}
+
+// The mean entropy of c times the slopes of the logistic loss. The logarithms of the probabilities q are what the
+// losses were computed from: with L the loss of a sample, -log q_y = L and -log q_k = L + T_y - T_k.
+SPARSVM_DISPATCH static double entropy_of_rows(const RowData& data, int64_t n, const double* T,
+                                               const double* D, const double* L, double c) {
+  constexpr int kBlock = 64;
+  constexpr double kLeastScore = 1e3;  // below the true class's, where exponentials are zero
+  const double lowered = std::log(c);
+  double total = 0.0, logs[kBlock], zeros[kBlock] = {}, off[kBlock], sums[kBlock];
+  for (int64_t from = 0; from < n; from += kBlock) {
+    const int count = static_cast<int>(std::min<int64_t>(kBlock, n - from));
+    std::fill(logs, logs + kBlock, 0.0);
+    for (int e = 0; e < count; ++e) {
+      const int64_t i = from + e;
+      const double *d = D + i * data.width, *t = T + i * data.width;
+      if (data.width == 1) {
+        off[e] = std::abs(*d);
+        sums[e] = off[e] * (L[i] - (data.margin[i] - (data.y[i] == 1 ? *t : -*t)));
+      } else {
+        // The true class, whose slope is less the sum of the others, is in the sum, and taken off. Padding has the
+        // slope of the least exponential, not zero, and must not be multiplied with its score.
+        const int y = data.y[i];
+        const double own = L[i] + t[y];
+        Simd sum = {};
+        for (int k = 0; k < data.width; k += 4) {
+          Simd score = SPARSVM_LOAD(t + k);
+          keep_larger(score, SPARSVM_SPREAD(own - kLeastScore));
+          sum += SPARSVM_LOAD(d + k) * (SPARSVM_SPREAD(own) - score);
+        }
+        off[e] = -d[y];
+        sums[e] = sum_of(sum) - d[y] * (own - t[y]);
+      }
+      off[e] /= data.mass[i];
+      const double rest = 1.0 - c * off[e];
+      if (c != 1.0 && rest > 0.0) logs[e] = c * off[e] / rest;
+    }
+    // -log(1 - x) = log(1 + x / (1 - x))
+    if (c != 1.0) row_loss::finish_values(logs, zeros, count);
+    for (int e = 0; e < count; ++e) {
+      const double mass = data.mass[from + e], rest = std::max(1.0 - c * off[e], 0.0);
+      total += c * (sums[e] - mass * off[e] * lowered) +
+               mass * rest * (c == 1.0 ? L[from + e] : logs[e]);
+    }
+  }
+  return total;
 }
 
 // ---------------------------------------------------------------- the state
@@ -438,37 +557,10 @@ class SmoothRows {
     for_each_dual([&](int64_t i, int, double size) { square += size * size / (4.0 * mass_[i]); });
     return square;
   }
-  // The logarithms of the probabilities q are what the losses were computed from: with L the loss of a sample,
-  // -log q_y = L and -log q_k = L + T_y - T_k.
   double dual_entropy(double c) {
     if (!(c > 0.0)) return 0.0;
     value();
-    const double lowered = std::log(c);
-    double total = 0.0;
-    for (int64_t i = 0; i < n; ++i) {
-      const double *d = D.data() + i * width, *t = T.data() + i * width, loss = L_[at(i)];
-      double off = 0.0, sum = 0.0;
-      if (outputs == 1) {
-        off = std::abs(*d) / mass_[i];
-        sum = off * (loss - (margin_[at(i)] - (y_[i] == 1 ? *t : -*t)));
-      } else {
-        const double own = loss + t[y_[i]];
-        for (int k = 0; k < outputs; ++k) {
-          if (k == y_[i] || !(d[k] > 0.0)) continue;
-          off += d[k];
-          sum += d[k] * (own - t[k]);
-        }
-        off /= mass_[i], sum /= mass_[i];
-      }
-      sum = c * (sum - off * lowered);
-      const double rest = 1.0 - c * off;
-      if (c == 1.0)
-        sum += rest * loss;
-      else if (rest > 0.0)
-        sum -= rest * std::log1p(-c * off);
-      total += mass_[i] * sum;
-    }
-    return total;
+    return entropy_of_rows(data_, n, T.data(), D.data(), L_.data(), c);
   }
 
  private:

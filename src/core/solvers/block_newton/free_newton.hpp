@@ -68,6 +68,7 @@ class FreeNewton {
       if (small(accuracy, kAim)) return true;
       const double left = largest();
       const bool slow = left > kSlow * last;
+      if (slow && small(accuracy, kFloor)) break;
       last = left;
       const bool fresh = factor_.empty() || slow;
       if (fresh) factorise();
@@ -83,8 +84,9 @@ class FreeNewton {
  private:
   static constexpr int kPasses = 30;
   // Residuals relative to the sizes of the dual's entries: what to aim at, and what counts as balanced.
-  // (The certificate allows 64 roundings.)
-  static constexpr double kAim = 4 * 0x1p-52, kBalanced = 60 * 0x1p-52;
+  // (The certificate allows 64 roundings.) Below the last one, steps that gain little are at the rounding of the
+  // scores: where many samples share it, 30 steps more went to and fro there.
+  static constexpr double kAim = 4 * 0x1p-52, kBalanced = 60 * 0x1p-52, kFloor = 1e3 * 0x1p-52;
   // Below this share of the loss a step needs no line search.
   static constexpr double kTiny = 1e-9;
   // A step with an old Hessian that leaves more than this share of the gradient asks for a new one.
@@ -106,7 +108,7 @@ class FreeNewton {
         for (int k = 0; k < width_; ++k) sum[at(k)] += x * d[k], size[at(k)] += std::abs(x * d[k]);
       };
       if (j == WeightIndex::kIntercept) {
-        for (int64_t i = 0; i < rows_.n; ++i) add(i, 1.0);
+        sums_of_rows(rows_.D.data(), rows_.n, width_, sum.data(), size.data());
       } else {
         const ColumnView c = columns_[j];
         for (int64_t e = 0; e < c.count; ++e)

@@ -291,16 +291,27 @@ class LossHessian {
         continue;
       }
       const ColumnView c = columns_[features_[f]];
-      const int32_t* end = c.rows + c.count;
-      for (const int32_t* row = std::lower_bound(c.rows, end, first); row < end && *row <= last;
-           ++row) {
-        const int32_t position = position_[at(*row)];
-        if (position < 0) continue;
-        const auto e = row - c.rows;
-        tile[position - from] = c.single
-                                    ? static_cast<double>(static_cast<const float*>(c.values)[e])
-                                    : static_cast<const double*>(c.values)[e];
-      }
+      if (c.single)
+        load(c, static_cast<const float*>(c.values), from, first, last, tile);
+      else
+        load(c, static_cast<const double*>(c.values), from, first, last, tile);
+    }
+  }
+
+  template <typename X>
+  void load(const ColumnView& c, const X* x, int from, int32_t first, int32_t last,
+            double* tile) const {
+    const int32_t *end = c.rows + c.count, *row = std::lower_bound(c.rows, end, first);
+    const int32_t* stop = std::upper_bound(row, end, last);
+    x += row - c.rows;
+    const int64_t count = stop - row;
+    if (count == last - first + 1 && position_[at(last)] - from == last - first) {
+      for (int64_t e = 0; e < count; ++e) tile[e] = static_cast<double>(x[e]);
+      return;
+    }
+    for (int64_t e = 0; e < count; ++e) {
+      const int32_t position = position_[at(row[e])];
+      if (position >= 0) tile[position - from] = static_cast<double>(x[e]);
     }
   }
 
