@@ -7,12 +7,19 @@ from collections.abc import Callable
 import numpy as np
 
 from sparsvm._typing import Floats
+from sparsvm.numerics.rounding import UNIT
+
+# A curvature below this share of the preconditioner's along the same direction is rounding.
+FLAT = 64.0 * UNIT
 
 
 def conjugate_gradients(
     product: Callable[[Floats], Floats], right: Floats, inverse: Floats, most: int, left: float
 ) -> Floats:
     """Solve H x = right for a positive semidefinite H, from zero.
+
+    Where H is singular it ends at directions in which H is flat: what rounding leaves of the
+    right-hand side outside the range of H would be divided by next to nothing there.
 
     Parameters
     ----------
@@ -28,14 +35,15 @@ def conjugate_gradients(
     """
     x, residual = np.zeros_like(right), right
     scaled = inverse * residual
-    direction, along = scaled, float(np.vdot(residual, scaled))
+    # Beside each direction, the same times the inverse of the preconditioner.
+    direction, unscaled, along = scaled, residual, float(np.vdot(residual, scaled))
     end = left**2 * along
     for _ in range(most):
         if not along > end:
             break
         bent = product(direction)
         curvature = float(np.vdot(direction, bent))
-        if not curvature > 0.0:
+        if not curvature > FLAT * float(np.vdot(direction, unscaled)):
             break
         length = along / curvature
         x = x + length * direction
@@ -43,5 +51,6 @@ def conjugate_gradients(
         scaled = inverse * residual
         following = float(np.vdot(residual, scaled))
         direction = scaled + (following / along) * direction
+        unscaled = residual + (following / along) * unscaled
         along = following
     return x

@@ -123,7 +123,18 @@ class Face:
             inner = np.where(penalised, new * self.W * terms.omega**2, 0.0)
             sums = np.bincount(self.group.reshape(-1), inner.reshape(-1))[self.group]
             new = np.where(penalised & (sums <= 0.0), 0.0, new)
+            if terms.group_order == np.inf:
+                new = self._below_top(new, penalised)
         return np.asarray(new)
+
+    def _below_top(self, new: Floats, penalised: Bools) -> Floats:
+        """Tie what has grown beyond those that share the largest absolute value of its group."""
+        ties = self._tied_at_top() & penalised
+        top = np.full(int(self.group.max(initial=0)) + 1, np.inf)
+        top[self.group[ties]] = np.abs(new * self.terms.omega)[ties]
+        omega = np.where(penalised, self.terms.omega, 1.0)
+        most = np.where(penalised, top[self.group], np.inf) / omega
+        return np.asarray(np.clip(new, -most, most))
 
     @property
     def _safe_norms(self) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ INNER_SHARE, INNER_FACTOR = 0.3, 0.1
 FALL_FACTOR = 10.0
 # Conjugate gradients: most products, what they leave of the residual, and the damping, relative to
 # the diagonal of the Hessian, at first, at least, and beyond which a face gives no step.
-MOST_PRODUCTS, RESIDUAL_SHARE = 100, 0.05
+MOST_PRODUCTS, RESIDUAL_SHARE = 300, 0.05
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-4, 1e-10, 1e3
 # Factors of the damping after a step of this share at least, and after one of less or none: scores
 # that all labels share do not change the loss, and along them only the damping limits a step.
@@ -41,8 +42,13 @@ LESS_DAMPING, LONG_STEP, MORE_DAMPING, SHORT_STEP = 0.1, 0.25, 100.0, 0.05
 # Line searches: sufficient decrease, trials, the factor of a Newton step from one to the next, and
 # the share of the objective that is rounding.
 ARMIJO, HALVINGS, STEP_FACTOR, ROUNDING = 1e-4, 25, 0.25, 4e-16
-# No entry of the metric, and of the diagonal on a face, is below these shares of the largest.
-LEAST_METRIC, LEAST_DIAGONAL = 1e-8, 1e-12
+# No entry of the metric is below this share of what it would be if all pairs counted, none of the
+# diagonal on a face below this share of the largest.
+LEAST_METRIC, LEAST_DIAGONAL = 1e-6, 1e-12
+# A cold start goes through strengths of the penalty that fall by this factor at most, each solved
+# to this tolerance: of 10 small problems at 1e-4 of the largest strength 4 failed without, and the
+# others took 2 to 6 times as long.
+STAGE, STAGE_TOL = 3.2, 1e-2
 # Iterations without any decrease after which a working set is given up.
 IDLE_ITERATIONS = 5
 
@@ -103,6 +109,9 @@ class ProxNewton(Solver):
         with blas_threads(control.n_jobs or 1):
             run = _Run(problem, start)
             incumbent.update(0, run.W.T, run.b)
+            if start is None:
+                run.follow(max(STAGE_TOL, control.tol), limit)
+                incumbent.update(run.iterations, run.W.T, run.b)
             inner, stuck = INNER_SHARE, False
             while run.iterations < limit and not stuck and not incumbent.within(control.tol):
                 scores = problem.scores(run.W, run.b)
@@ -135,6 +144,28 @@ class _Run:
         self.iterations = 0
         self.groups: Bools | None = None
 
+    def follow(self, tol: float, limit: int) -> None:
+        """Solve at strengths that fall from where weights begin to that of the problem."""
+        problem = self.problem
+        for alpha in falling_to(problem.alpha, self._beginning()):
+            if self.iterations >= limit or _core.stopping():
+                break
+            self.problem = problem.with_alpha(alpha)
+            self.grow(group_strength(self.problem, problem.scores(self.W, self.b)))
+            self.descend(tol, limit)
+        self.problem = problem
+
+    def _beginning(self) -> float:
+        """Return the alpha at which the first weights leave zero, or have a size worth a step."""
+        problem = self.problem
+        scores = problem.scores(self.W, self.b)
+        strength = group_strength(problem, scores)
+        if np.isfinite(strength).all():
+            return problem.alpha * float(strength.max(initial=0.0))
+        # Without a kink at zero, where the gradient of the loss over alpha makes scores of one.
+        G = problem.transposed(problem.rows.slopes(scores)[1])
+        return float(np.abs(problem.scores(G, np.zeros_like(self.b))).max(initial=0.0))
+
     def grow(self, strength: Floats) -> bool:
         """Add the groups with the worst violations; False if there are none."""
         terms = self.problem.penalty
@@ -142,6 +173,8 @@ class _Run:
             groups = np.zeros(terms.n_groups, dtype=bool)
             groups[terms.groups[self.W.any(axis=0)]] = True
             groups[terms.groups[terms.free]] = True
+            if strength.size and not groups.any():
+                groups[np.argmax(strength)] = True
         else:
             groups = self.groups.copy()
         before = np.count_nonzero(groups)
@@ -193,26 +226,40 @@ class _Inner:
         self.W, self.b = W, b
         self.group = group_numbers(problem.penalty)
         self.squares = _squares(problem)
+        # Steps are in W and the scores of the mean sample: where columns are far from zero, W and
+        # b are all but the same direction.
+        self.means: Floats = np.zeros(problem.d)
+        if problem.fit_intercept:
+            self.means = np.asarray(problem.design.column_stats(problem.mass)[0], dtype=np.float64)
+        self.most = _largest_curvatures(problem, self.squares, self.means)
         self.scores = problem.scores(W, b)
         self.loss, self.R = problem.rows.slopes(self.scores)
         self.objective = self.loss + problem.alpha * self.terms.value(W)
         self.factor, self.damping = 1.0, DAMPING
 
-    def curvatures(self, hessian: Any) -> tuple[Floats, Floats]:
-        """Return the diagonal of the Hessian in W (n_outputs, d) and in b."""
-        rows = np.asarray(hessian.diagonal())
-        return np.asarray(self.squares.T @ rows).T, rows.sum(axis=0)
+    def moved(self, W: Floats, shift: Floats) -> tuple[Floats, Floats]:
+        """Return the intercepts and scores at W whose mean sample has ``shift`` more than now."""
+        b = self.b
+        if self.problem.fit_intercept:
+            b = b + shift - (W - self.W) @ self.means
+        return b, self.problem.scores(W, b)
+
+    def slopes(self) -> tuple[Floats, Floats]:
+        """Return the derivative of the loss in W and in the scores of the mean sample."""
+        g = np.asarray(self.R).sum(axis=0)
+        return self.problem.transposed(self.R) - np.outer(g, self.means), g
 
     def proximal_step(self) -> None:
         """Take one proximal gradient step in the metric of the diagonal."""
         problem, terms, alpha = self.problem, self.terms, self.problem.alpha
-        G, g = problem.transposed(self.R), np.asarray(self.R).sum(axis=0)
+        G, g = self.slopes()
         hessian = _core.PairHessian(problem.rows, self.scores)
-        metric, metric_b = self.curvatures(hessian)
-        least = LEAST_METRIC * max(
-            float(metric.max(initial=0.0)), float(metric_b.max(initial=0.0)), NO_SIZE
+        metric, metric_b = (
+            np.maximum(curvature, np.maximum(LEAST_METRIC * most, NO_SIZE))
+            for curvature, most in zip(
+                _curvatures(hessian, self.problem, self.squares, self.means), self.most, strict=True
+            )
         )
-        metric, metric_b = np.maximum(metric, least), np.maximum(metric_b, least)
         if not terms.separable:
             largest = np.zeros(terms.n_groups)
             np.maximum.at(largest, terms.groups, metric.max(axis=0))
@@ -221,9 +268,9 @@ class _Inner:
         for _ in range(HALVINGS):
             M = self.factor * metric
             W = scaled_prox(terms, self.W - G / M, alpha, M)
-            b = self.b - g / (self.factor * metric_b) if problem.fit_intercept else self.b
-            move, shift = W - self.W, b - self.b
-            scores = problem.scores(W, b)
+            shift = -g / (self.factor * metric_b) if problem.fit_intercept else np.zeros_like(g)
+            b, scores = self.moved(W, shift)
+            move = W - self.W
             loss = problem.rows.mean_loss(scores)
             model = self.loss + float(np.vdot(G, move)) + float(g @ shift)
             model += 0.5 * float(np.sum(M * move * move))
@@ -231,6 +278,8 @@ class _Inner:
             if loss <= model + ROUNDING * abs(self.loss):
                 break
             self.factor *= 2.0
+        else:
+            return
         if terms.separable:
             W = least_shifted(terms, W)
             scores = problem.scores(W, b)
@@ -241,9 +290,9 @@ class _Inner:
         problem, alpha = self.problem, self.problem.alpha
         face = Face.at(self.terms, self.group, self.W)
         hessian = _core.PairHessian(problem.rows, self.scores)
-        diagonal, diagonal_b = self.curvatures(hessian)
-        slope = problem.transposed(self.R) + alpha * face.slope()
-        gradient = self._joined(face.gathered(slope), np.asarray(self.R).sum(axis=0))
+        diagonal, diagonal_b = _curvatures(hessian, problem, self.squares, self.means)
+        G, g = self.slopes()
+        gradient = self._joined(face.gathered(G + alpha * face.slope()), g)
         metric = self._joined(face.squared(diagonal + alpha * face.curvature()), diagonal_b)
         metric = np.maximum(metric, LEAST_DIAGONAL * float(metric.max(initial=0.0)))
         if not gradient.any() or not metric.all():
@@ -275,9 +324,11 @@ class _Inner:
 
         def product(x: Floats) -> Floats:
             move, shift = self._parts(face, x)
-            rows = np.asarray(hessian.product(np.ascontiguousarray(problem.scores(move, shift))))
-            curved = problem.transposed(rows) + alpha * face.curved(move)
-            return self._joined(face.gathered(curved), rows.sum(axis=0)) + self.damping * metric * x
+            scores = problem.scores(move, shift - move @ self.means)
+            rows = np.asarray(hessian.product(np.ascontiguousarray(scores)))
+            g = rows.sum(axis=0)
+            curved = problem.transposed(rows) - np.outer(g, self.means) + alpha * face.curved(move)
+            return self._joined(face.gathered(curved), g) + self.damping * metric * x
 
         return conjugate_gradients(product, -gradient, 1.0 / metric, MOST_PRODUCTS, RESIDUAL_SHARE)
 
@@ -286,8 +337,8 @@ class _Inner:
         move, shift = self._parts(face, step)
         length = 1.0
         for _ in range(HALVINGS):
-            W, b = face.landed(self.W + length * move), self.b + length * shift
-            scores = self.problem.scores(W, b)
+            W = face.landed(self.W + length * move)
+            b, scores = self.moved(W, length * shift)
             value = self.problem.rows.mean_loss(scores) + self.problem.alpha * self.terms.value(W)
             if value < self.objective and value <= self.objective + ARMIJO * length * slope:
                 self._accept(W, b, scores)
@@ -319,6 +370,40 @@ def least_shifted(terms: PenaltyTerms, W: Floats) -> Floats:
         stops = W.mean(axis=0) + slopes[:, None] / curvature
         shift = np.median(np.concatenate([W, stops]), axis=0)
     return np.asarray(np.where(terms.omega > 0.0, W - shift, W))
+
+
+def falling_to(alpha: float, first: float) -> list[float]:
+    """Return strengths between ``first`` and alpha, each STAGE times the next at most."""
+    if not first > alpha * STAGE:
+        return []
+    stages = math.ceil(math.log(first / alpha) / math.log(STAGE))
+    return [alpha * (first / alpha) ** (1.0 - stage / stages) for stage in range(1, stages)]
+
+
+def _curvatures(hessian: Any, problem: RankingProblem, squares: Any, means: Floats) -> Any:
+    """Return the diagonal of the Hessian in W (n_outputs, d) and in the mean sample's scores."""
+    rows = np.asarray(hessian.diagonal())
+    return _in_coefficients(problem, squares, means, rows)
+
+
+def _in_coefficients(
+    problem: RankingProblem, squares: Any, means: Floats, rows: Floats
+) -> tuple[Floats, Floats]:
+    total = rows.sum(axis=0)
+    diagonal = np.asarray(squares.T @ rows).T
+    if means.any():
+        diagonal = diagonal - 2.0 * problem.transposed(rows) * means + np.outer(total, means**2)
+    return np.maximum(diagonal, 0.0), total
+
+
+def _largest_curvatures(
+    problem: RankingProblem, squares: Any, means: Floats
+) -> tuple[Floats, Floats]:
+    """Return what :func:`_curvatures` would if all pairs counted."""
+    loss = problem.label_sets
+    own = loss.sets.sum(axis=1, keepdims=True)
+    pairs = np.where(loss.sets, loss.sets.shape[1] - own, own) * loss.factor[:, None]
+    return _in_coefficients(problem, squares, means, 2.0 * problem.mass[:, None] * pairs[problem.y])
 
 
 def _squares(problem: RankingProblem) -> Any:
