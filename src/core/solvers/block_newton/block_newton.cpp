@@ -102,6 +102,7 @@ class BlockNewton {
   void resume() {
     last_alpha_ = std::nan("");
     secant_.clear();
+    prices_.forget();
     refresh_scores();
   }
 
@@ -191,7 +192,7 @@ class BlockNewton {
       centre();
       if (++since_refresh_ >= Settings::kRefreshEvery) refresh_scores();
       balanced_ = free_.run(0.0);
-      prices_.update(column_norms);
+      prices_.certify(working_, column_norms);
       if (prices_.gap <= tol * std::abs(prices_.objective)) return true;
       const std::size_t known = working_.size();
       for (int64_t u = 0; u < penalty_.count(); ++u)

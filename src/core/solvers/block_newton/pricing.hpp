@@ -20,7 +20,7 @@ namespace sparsvm {
 class GroupPrices {
  public:
   GroupPrices(const SmoothProblem& problem, const SmoothPoint& point, GroupPenalty& penalty,
-              SmoothRows& rows, const ColumnSource& columns, Monitor& monitor)
+              SmoothRows& rows, ColumnSource& columns, Monitor& monitor)
       : t_(problem), point_(point), penalty_(penalty), rows_(rows), columns_(columns),
         monitor_(monitor), d_(problem.d()), outputs_(rows.outputs), width_(rows.width),
         panels_(columns, rows.n, rows.width) {
@@ -35,11 +35,8 @@ class GroupPrices {
     listed_ = nullptr;
     if (!by_columns_) {
       G_.resize(at(d_ * outputs_));
-      Y_.resize(at(rows_.n * outputs_));
-      for (int64_t i = 0; i < rows_.n; ++i)
-        std::copy_n(rows_.D.data() + i * width_, outputs_, Y_.data() + i * outputs_);
       monitor_.spend(static_cast<double>(rows_.n * d_ * outputs_));
-      t_.design->transposed(Y_.data(), outputs_, G_.data());
+      t_.design->transposed(packed_slopes(), outputs_, G_.data());
     }
     errors(column_norms != nullptr);
     begin();
@@ -51,25 +48,37 @@ class GroupPrices {
     end(column_norms != nullptr);
   }
 
+  // The same with a proof, all groups but the listed ones (in order) being zero. Left out are groups
+  // whose dual norm at the last point, with what it can have gained since, is at most one. `norms`
+  // has a guess of theirs. On 38 x 7129 genes, l1, a path takes 0.6 of the time.
+  void certify(const std::vector<int64_t>& groups, const double* column_norms) {
+    const bool screens =
+        column_norms && penalty_.is_norm() && penalty_.selects() && !t_.linear_term;
+    if (!screens || !screen(groups)) {
+      update(column_norms);
+      if (screens) bounds_ = norms, remember(column_norms);
+      return;
+    }
+    const double rest = largest_norm;
+    monitor_.poll();
+    errors(true);
+    begin();
+    largest_norm = rest;
+    price_listed(near_, column_norms);
+    for (const int64_t u : near_) bounds_[at(u)] = norms[at(u)];
+    remember(column_norms);
+    end(true);
+  }
+
+  // The next point has nothing to do with the last one.
+  void forget() { earlier_.clear(); }
+
   // The same for the problem in the listed groups alone, all others being zero.
   void update(const std::vector<int64_t>& groups) {
     by_columns_ = true;
     listed_ = &groups;
     begin();
-    features_.clear();
-    for (const int64_t u : groups)
-      features_.insert(features_.end(), penalty_.features(u),
-                       penalty_.features(u) + penalty_.size(u));
-    slopes.resize(features_.size() * at(width_));
-    panels_.gradients(features_.data(), features_.size(), rows_.D.data(), slopes.data());
-    int64_t rows = 0;
-    for (const int64_t u : groups) {
-      const double* own = slopes.data() + rows * width_;
-      const int64_t cells = penalty_.size(u) * width_;
-      std::copy_n(own, cells, g_.data());
-      rows += penalty_.size(u);
-      price(u, nullptr);
-    }
+    price_listed(groups, nullptr);
     end(false);
   }
 
@@ -109,6 +118,92 @@ class GroupPrices {
     objective = rows_.value();
     largest_norm = conjugate_ = 0.0;
     nonzeros = 0;
+  }
+
+  void price_listed(const std::vector<int64_t>& groups, const double* column_norms) {
+    features_.clear();
+    for (const int64_t u : groups)
+      features_.insert(features_.end(), penalty_.features(u),
+                       penalty_.features(u) + penalty_.size(u));
+    slopes.resize(features_.size() * at(width_));
+    panels_.gradients(features_.data(), features_.size(), rows_.D.data(), slopes.data());
+    int64_t rows = 0;
+    for (const int64_t u : groups) {
+      const double* own = slopes.data() + rows * width_;
+      const int64_t cells = penalty_.size(u) * width_;
+      std::copy_n(own, cells, g_.data());
+      rows += penalty_.size(u);
+      price(u, column_norms);
+    }
+  }
+
+  // The slopes without padding.
+  const double* packed_slopes() {
+    Y_.resize(at(rows_.n * outputs_));
+    for (int64_t i = 0; i < rows_.n; ++i)
+      std::copy_n(rows_.D.data() + i * width_, outputs_, Y_.data() + i * outputs_);
+    return Y_.data();
+  }
+
+  // The point at which the bounds hold.
+  void remember(const double* column_norms) {
+    earlier_ = rows_.D, earlier_alpha_ = penalty_.alpha;
+    if (!reach_.empty()) return;
+    reach_.resize(norms.size());
+    for (int64_t u = 0; u < penalty_.count(); ++u) {
+      for (int64_t f = 0; f < penalty_.size(u); ++f)
+        std::fill_n(g_.data() + f * width_, width_, column_norms[penalty_.features(u)[f]]);
+      reach_[at(u)] = penalty_.alpha * penalty_.dual_norm(u, g_.data());
+    }
+  }
+
+  // Bound the dual norms of all groups by those at the last point, with slopes E: for any share s,
+  // |x'D| is at most s |x'E| + |x| |D - s E|. Finds the groups to be priced (near_), the listed ones
+  // and those whose bound is above one; false where these are next to all.
+  bool screen(const std::vector<int64_t>& groups) {
+    if (earlier_.empty()) return false;
+    double both = 0.0, square = 0.0;
+    for (std::size_t e = 0; e < earlier_.size(); ++e)
+      both += rows_.D[e] * earlier_[e], square += earlier_[e] * earlier_[e];
+    const double share = square > 0.0 ? std::max(both / square, 0.0) : 0.0;
+    std::vector<double> moved(at(width_)), size(at(width_));
+    for (int64_t i = 0; i < rows_.n; ++i)
+      for (int k = 0; k < width_; ++k) {
+        const std::size_t e = at(i * width_ + k);
+        const double now = rows_.D[e], before = share * earlier_[e], step = now - before;
+        moved[at(k)] += step * step, size[at(k)] += now * now + before * before;
+      }
+    double drift = 0.0;  // of any output, rounded up
+    const double rounding = 4.0 * static_cast<double>(rows_.n + 64) * kUnit;
+    for (int k = 0; k < outputs_; ++k)
+      drift = std::max(
+          drift, std::sqrt(moved[at(k)]) * (1.0 + rounding) + 8.0 * kUnit * std::sqrt(size[at(k)]));
+    const double scale = share * earlier_alpha_ / penalty_.alpha;
+    const double reach = drift / penalty_.alpha;
+    near_.clear();
+    largest_norm = 0.0;
+    int64_t features = 0;
+    auto listed = groups.begin();
+    for (int64_t u = 0; u < penalty_.count(); ++u) {
+      const bool own = listed != groups.end() && *listed == u;
+      listed += own;
+      norms[at(u)] *= scale;
+      double& bound = bounds_[at(u)];
+      bound = (1.0 + 8.0 * kUnit) * (scale * bound + reach * reach_[at(u)]);
+      if (own || !(bound <= 1.0)) {
+        near_.push_back(u);
+        features += penalty_.size(u);
+      } else {
+        largest_norm = std::max(largest_norm, bound);
+      }
+    }
+    if (static_cast<double>(features) > kMostNear * static_cast<double>(d_)) return false;
+    features_.clear();
+    for (const int64_t u : near_)
+      features_.insert(features_.end(), penalty_.features(u),
+                       penalty_.features(u) + penalty_.size(u));
+    columns_.require(features_);
+    return true;
   }
 
   // (n + 2) u |D_k| is the error of a product with D_k over the norm of the column.
@@ -222,17 +317,24 @@ class GroupPrices {
   const SmoothPoint& point_;
   GroupPenalty& penalty_;
   SmoothRows& rows_;
-  const ColumnSource& columns_;
+  ColumnSource& columns_;
   Monitor& monitor_;
   int64_t d_;
   int outputs_, width_;
   ColumnPanels panels_;
   std::vector<int32_t> features_;
   static constexpr double kUnit = 0x1p-53;  // unit roundoff
+  // The share of the features from which on all are priced at once.
+  static constexpr double kMostNear = 0.9;
   double conjugate_ = 0.0;
   std::vector<double> G_, Y_, g_, w_, error_;
   const std::vector<int64_t>* listed_ = nullptr;
   bool by_columns_ = false;  // whether the columns were walked instead of filling G_
+  // The last point that was certified: slopes, alpha, and bounds on the dual norms of all groups; and
+  // alpha times the dual norms where products are as large as slopes of length one allow.
+  std::vector<double> earlier_, bounds_, reach_;
+  double earlier_alpha_ = 0.0;
+  std::vector<int64_t> near_;
 };
 
 }  // namespace sparsvm
