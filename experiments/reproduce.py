@@ -50,8 +50,8 @@ def experiments() -> list[tuple[str, Experiment]]:
 
 def _order(item: str) -> tuple[str, int, tuple[int, ...]]:
     kinds = [at for at, kind in enumerate(("able ", "Fig.", "Section")) if kind in item]
-    number = re.search(r"[\d.]+$", item)
-    digits = tuple(int(part) for part in number[0].split(".")) if number else ()
+    number = re.search(r"(?:able|Fig\.|Section) A?([\d.]+)", item)
+    digits = tuple(int(part) for part in number[1].split(".")) if number else ()
     return item[:3], kinds[0] if kinds else 0, digits
 
 
