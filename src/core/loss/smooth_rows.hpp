@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "design/design.hpp"
+#include "loss/row_passes.hpp"
 #include "loss/smooth_loss.hpp"
 #include "support/simd.hpp"
 
@@ -197,17 +198,6 @@ SPARSVM_INLINE void move_at_once(const RowData& data, const X* x, const int32_t*
 // Rows of up to twenty outputs have loops of fixed length: with one loop for all widths block_newton
 // took 1.5 to 1.8 times as long on digits (10 classes), 1.2 to 1.4 times on 3000 x 8000 sparse data of
 // 4 and 20 classes, 1.4 to 2.0 times on 80 x 5000 dense data of 5.
-#define SPARSVM_WIDTHS(width, call) \
-  switch (width) {                  \
-    case 1: call(1); break;         \
-    case 4: call(4); break;         \
-    case 8: call(8); break;         \
-    case 12: call(12); break;       \
-    case 16: call(16); break;       \
-    case 20: call(20); break;       \
-    default: call(0); break;        \
-  }
-
 SPARSVM_DISPATCH static void column_gradient(const ColumnView& c, int width, const double* D,
                                              double* out) {
   const auto* f = static_cast<const float*>(c.values);
@@ -232,37 +222,6 @@ SPARSVM_DISPATCH static void column_curvature(const ColumnView& c, int width, co
     row_kernels::curvature<P>(d, c.rows, c.count, width, C, stride, out)
   SPARSVM_WIDTHS(width, SPARSVM_CALL)
 #undef SPARSVM_CALL
-}
-
-// Sums of the entries of D and of their sizes over the rows, in blocks: one sum after the other over thousands of rows
-// would round a hundred times as much as the entries do.
-SPARSVM_DISPATCH static void sums_of_rows(const double* D, int64_t n, int width, double* sum,
-                                          double* size) {
-  constexpr int64_t kBlock = 64;
-  if (width == 1) {  // as rows of four
-    double sums[4] = {}, sizes[4] = {};
-    const int64_t rest = n % 4;
-    if (n > rest) sums_of_rows(D, n / 4, 4, sums, sizes);
-    for (int64_t i = n - rest; i < n; ++i) sums[i % 4] += D[i], sizes[i % 4] += std::abs(D[i]);
-    *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    *size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
-    return;
-  }
-  for (int k = 0; k < width; k += 4) {
-    Simd total = {}, large = {};
-    for (int64_t from = 0; from < n; from += kBlock) {
-      Simd s = {}, a = {};
-      for (int64_t i = from; i < std::min(from + kBlock, n); ++i) {
-        const Simd v = SPARSVM_LOAD(D + i * width + k);
-        Simd positive = v;
-        keep_larger(positive, Simd{} - v);
-        s += v, a += positive;
-      }
-      total += s, large += a;
-    }
-    SPARSVM_STORE(sum + k, total);
-    SPARSVM_STORE(size + k, large);
-  }
 }
 
 // sum of mass x^2.
@@ -345,111 +304,6 @@ SPARSVM_MOVE(move_one_vs_rest, one_vs_rest)
 #undef SPARSVM_CALL
 #undef SPARSVM_MOVE
 
-// D and the losses L of all rows at T + t U, or at T where U is null; returns the mean loss. Rows are taken in
-// blocks: the logarithms of the logistic loss, and with one output its exponentials, are found four at a time.
-template <LossKind loss, int P>
-SPARSVM_INLINE double evaluate_rows(const RowData& data, int64_t n, const double* T,
-                                    const double* U, double t, double* D, double* L) {
-  constexpr int kBlock = 64;
-  const int width = P > 0 ? P : data.width;
-  double total = 0.0, values[kBlock], rest[kBlock];
-  for (int64_t from = 0; from < n; from += kBlock) {
-    const int count = static_cast<int>(std::min<int64_t>(kBlock, n - from));
-    std::fill(values, values + kBlock, 0.0), std::fill(rest, rest + kBlock, 0.0);
-    if constexpr (P == 1) {
-      for (int e = 0; e < count; ++e) D[from + e] = T[from + e] + (U ? t * U[from + e] : 0.0);
-      row_loss::slopes_and_values_of_one<loss>(D + from, data.y + from, data.mass + from,
-                                               data.margin + from, count, values, rest);
-    } else {
-      for (int e = 0; e < count; ++e) {
-        const int64_t i = from + e;
-        const double* row = T + i * width;
-        double* d = D + i * width;
-        if (U) {
-          for (int k = 0; k < width; k += 4) {
-            const Simd moved = SPARSVM_LOAD(row + k) + t * SPARSVM_LOAD(U + i * width + k);
-            SPARSVM_STORE(d + k, moved);
-          }
-          row = d;
-        } else if (loss == LossKind::logistic) {
-          std::copy_n(row, width, d);
-        }
-        if constexpr (loss != LossKind::logistic)
-          values[e] = row_loss::slopes_and_value<loss, P>(row, d, width, data.y[i], data.mass[i]);
-      }
-      if constexpr (loss == LossKind::logistic)
-        row_loss::logistic_rows<P>(D + from * width, width, data.y + from, data.mass + from, count,
-                                   values, rest);
-    }
-    if constexpr (loss == LossKind::logistic) row_loss::finish_values(values, rest, count);
-    for (int e = 0; e < count; ++e) {
-      L[from + e] = values[e];
-      total += data.mass[from + e] * values[e];
-    }
-  }
-  return total;
-}
-
-SPARSVM_DISPATCH static double evaluate_rows(const RowData& data, int64_t n, const double* T,
-                                             const double* U, double t, double* D, double* L) {
-#define SPARSVM_CALL(P)                                                                           \
-  switch (data.loss) {                                                                            \
-    case LossKind::logistic: return evaluate_rows<LossKind::logistic, P>(data, n, T, U, t, D, L); \
-    case LossKind::squared_hinge:                                                                 \
-      return evaluate_rows<LossKind::squared_hinge, P>(data, n, T, U, t, D, L);                   \
-    default: return evaluate_rows<LossKind::ovr_squared_hinge, P>(data, n, T, U, t, D, L);        \
-  }
-  SPARSVM_WIDTHS(data.width, SPARSVM_CALL)
-#undef SPARSVM_CALL
-  return 0.0;
-}
-
-// The mean entropy of c times the slopes of the logistic loss. The logarithms of the probabilities q are what the
-// losses were computed from: with L the loss of a sample, -log q_y = L and -log q_k = L + T_y - T_k.
-SPARSVM_DISPATCH static double entropy_of_rows(const RowData& data, int64_t n, const double* T,
-                                               const double* D, const double* L, double c) {
-  constexpr int kBlock = 64;
-  constexpr double kLeastScore = 1e3;  // below the true class's, where exponentials are zero
-  const double lowered = std::log(c);
-  double total = 0.0, logs[kBlock], zeros[kBlock] = {}, off[kBlock], sums[kBlock];
-  for (int64_t from = 0; from < n; from += kBlock) {
-    const int count = static_cast<int>(std::min<int64_t>(kBlock, n - from));
-    std::fill(logs, logs + kBlock, 0.0);
-    for (int e = 0; e < count; ++e) {
-      const int64_t i = from + e;
-      const double *d = D + i * data.width, *t = T + i * data.width;
-      if (data.width == 1) {
-        off[e] = std::abs(*d);
-        sums[e] = off[e] * (L[i] - (data.margin[i] - (data.y[i] == 1 ? *t : -*t)));
-      } else {
-        // The true class, whose slope is less the sum of the others, is in the sum, and taken off. Padding has the
-        // slope of the least exponential, not zero, and must not be multiplied with its score.
-        const int y = data.y[i];
-        const double own = L[i] + t[y];
-        Simd sum = {};
-        for (int k = 0; k < data.width; k += 4) {
-          Simd score = SPARSVM_LOAD(t + k);
-          keep_larger(score, SPARSVM_SPREAD(own - kLeastScore));
-          sum += SPARSVM_LOAD(d + k) * (SPARSVM_SPREAD(own) - score);
-        }
-        off[e] = -d[y];
-        sums[e] = sum_of(sum) - d[y] * (own - t[y]);
-      }
-      off[e] /= data.mass[i];
-      const double rest = 1.0 - c * off[e];
-      if (c != 1.0 && rest > 0.0) logs[e] = c * off[e] / rest;
-    }
-    // -log(1 - x) = log(1 + x / (1 - x))
-    if (c != 1.0) row_loss::finish_values(logs, zeros, count);
-    for (int e = 0; e < count; ++e) {
-      const double mass = data.mass[from + e], rest = std::max(1.0 - c * off[e], 0.0);
-      total += c * (sums[e] - mass * off[e] * lowered) +
-               mass * rest * (c == 1.0 ? L[from + e] : logs[e]);
-    }
-  }
-  return total;
-}
-
 // ---------------------------------------------------------------- the state
 
 class SmoothRows {
@@ -524,13 +378,33 @@ class SmoothRows {
     return known_;
   }
 
+  // The same at scores shifted by s for all samples, |s| <= kMostShift: the logistic loss and its slopes
+  // change by factors that are the same for all samples of a class, without exponentials.
+  bool shifts() const { return loss_ == LossKind::logistic; }
+  double shifted(const double* s) {
+    value();
+    std::vector<double> growth(outputs == 1 ? 2 : at(int64_t{K} * width), 0.0);
+    if (outputs == 1) growth = {std::expm1(*s), std::expm1(-*s)};
+    for (int y = 0; y < K && outputs > 1; ++y)
+      for (int k = 0; k < K; ++k) growth[at(y * width + k)] = std::expm1(s[k] - s[y]);
+    tried_at_ = std::nan("");
+    return tried_ = shift_rows(data_, n, growth.data(), D.data(), L_.data(), tried_D_.data(),
+                               tried_L_.data());
+  }
+  void take_shift(const double* s) {
+    for (int64_t i = 0; i < n; ++i)
+      for (int k = 0; k < outputs; ++k) T[at(i * width + k)] += s[k];
+    take_tried();
+  }
+
+  // The Hessian of the logistic loss in a shift: outputs x outputs.
+  void shift_curvature(double* H) const { curvature_of_shift(data_, n, outputs, D.data(), H); }
+
   void take_step(double t) {
     if (std::isnan(tried_) || t != tried_at_) value(t);
     // The padding of U is zero, so that of T stays.
     for (std::size_t e = 0; e < T.size(); ++e) T[e] += t * U[e];
-    D.swap(tried_D_), L_.swap(tried_L_);
-    known_ = tried_;
-    tried_ = std::nan("");
+    take_tried();
   }
 
   void refresh_curvature() {
@@ -565,6 +439,12 @@ class SmoothRows {
 
  private:
   static std::size_t at(int64_t i) { return static_cast<std::size_t>(i); }
+
+  void take_tried() {
+    D.swap(tried_D_), L_.swap(tried_L_);
+    known_ = tried_;
+    tried_ = std::nan("");
+  }
 
   double margin(int64_t i, int k) const {
     return cost_[y_[i] * K + k] * (margin_scale_ ? margin_scale_[i] : 1.0);

@@ -141,12 +141,20 @@ class FreeNewton {
 
   // Factorise the Hessian of the present point; without success there is none.
   void factorise() {
+    const std::size_t m = weights_.size();
+    if (shifts()) {
+      curvature_.resize(m * m);
+      rows_.shift_curvature(curvature_.data());
+      const auto known = [&](std::size_t r, std::size_t c) { return curvature_[r * m + c]; };
+      if (!factor_.factorise(m, kRidge, 0.0, known)) factor_.clear();
+      return;
+    }
     hessian_.restart();
     hessian_.require(weights_, place_);
     const auto entry = [&](std::size_t r, std::size_t c) {
       return hessian_.entry(place_[r], place_[c]);
     };
-    if (!factor_.factorise(weights_.size(), kRidge, 0.0, entry)) factor_.clear();
+    if (!factor_.factorise(m, kRidge, 0.0, entry)) factor_.clear();
   }
 
   bool step() {
@@ -162,7 +170,25 @@ class FreeNewton {
     return search(s, slope);
   }
 
+  // Whether there is an intercept and nothing else, so that steps shift the scores of all samples alike.
+  bool shifts() const {
+    return rows_.shifts() && features_.size() == 1 && features_[0] == WeightIndex::kIntercept;
+  }
+
+  // Take a step that shifts all scores by a little, if it lowers the loss as it should.
+  bool shift(const std::vector<double>& s, double slope) {
+    if (!shifts()) return false;
+    for (const double x : s)
+      if (!(std::abs(x) <= kMostShift)) return false;
+    const double before = rows_.value(), after = rows_.shifted(s.data());
+    if (!(-slope <= kTiny * before || after <= before + kArmijo * slope)) return false;
+    for (std::size_t k = 0; k < s.size(); ++k) point_.b[k] += s[k];
+    rows_.take_shift(s.data());
+    return true;
+  }
+
   bool search(const std::vector<double>& s, double slope) {
+    if (shift(s, slope)) return true;
     std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
     double linear = 0.0;
     for (std::size_t f = 0; f < features_.size(); ++f) {
@@ -206,7 +232,7 @@ class FreeNewton {
   std::vector<WeightIndex> weights_;
   std::vector<int> place_;
   ScaledCholesky factor_;
-  std::vector<double> slope_, size_, row_;
+  std::vector<double> slope_, size_, row_, curvature_;
 };
 
 }  // namespace sparsvm
