@@ -1,9 +1,10 @@
 """Logistic paths of every package that follows them, and ours to each one's objectives.
 
-``python benchmarks/paths/same_objectives.py [NAME ...] [--npz FILE] [--limit 120]`` prints Markdown
-tables. All follow the same 100 alphas down to a hundredth of alpha_max: glmnet (its default
-threshold, and 1e-9), adelie (l1/l2) and cyanure with several classes and intercepts; glmnet, celer,
-skglm and sortedl1 with two classes and l1, without intercepts, since the path of celer has none. A
+``python benchmarks/paths/same_objectives.py [NAME ...] [--npz FILE ...]`` prints a Markdown table.
+All follow the same 100 alphas down to a hundredth of alpha_max: glmnet (its default threshold, and
+1e-9), adelie (l1/l2) and cyanure with several classes and intercepts; glmnet, celer, skglm and
+sortedl1 with two classes and l1, without intercepts, since the path of celer has none; each for
+``--limit`` seconds. A
 path is as far from the optimum as the worst of its objectives, relative to a proven lower bound.
 Ours is followed to tolerances of 1e-2 ... 1e-8, and the first whose path is as near counts. Other
 packages are left out where they are not installed. Dense columns are standardised, classes of one
@@ -27,7 +28,7 @@ from functools import cached_property
 
 import numpy as np
 import peers
-from against_glmnet import DATA, objective, of_path, prepared
+from against_glmnet import DATA, files, load_libraries, objective, of_path, prepared
 from sklearn.datasets import load_breast_cancer
 
 from sparsvm import alpha_max, datasets, svm_path
@@ -142,14 +143,13 @@ def main() -> None:
     )
     data = DATA | TWO_CLASSES
     parser.add_argument("names", nargs="*", help=f"of {', '.join(data)}; all by default")
-    parser.add_argument("--npz", help="a file with arrays X and y")
+    parser.add_argument("--npz", nargs="*", default=[], help="files with arrays X and y")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one package")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of packages that stop before their tolerance
     chosen = {name: data[name] for name in options.names or ([] if options.npz else data)}
-    if options.npz:
-        with np.load(options.npz) as file:
-            chosen[Path(options.npz).stem] = lambda arrays=(file["X"], file["y"]): arrays
+    chosen |= files(options.npz)
+    load_libraries()
     print(
         "| data | samples × features, classes | penalty | package | its seconds | from the optimum "
         "| our tolerance | our seconds | ratio |\n|" + "---|" * 9

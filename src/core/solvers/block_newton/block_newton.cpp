@@ -295,7 +295,7 @@ class BlockNewton {
     double best_gap = std::numeric_limits<double>::infinity();
     double lowest = best_gap;
     int idle = 0, since = 0;
-    double halved = best_gap;
+    double halved = best_gap, before = best_gap, spent = 0.0;
     stalled_ = false;
     recording_ = true;
     bound_ = -std::numeric_limits<double>::infinity();
@@ -318,6 +318,9 @@ class BlockNewton {
       since = crowded_ || best_gap < 0.5 * halved ? 0 : since + 1;
       if (since == 0) halved = best_gap;
       if (hasty && since > Settings::kHaste) return false;
+      const double goal = best_gap / (tol * std::abs(prices_.objective));
+      if (hasty && hopeless(monitor_.spent() - spent, before / best_gap, goal)) return false;
+      before = best_gap, spent = monitor_.spent();
       if (idle > Settings::kPatience) {
         stalled_ = true;
         return false;
@@ -326,6 +329,14 @@ class BlockNewton {
       improve(working_, tol);
       ++iteration_;
     }
+  }
+
+  // Whether the gap, if every further factor `fallen` took so much work, would take much more to fall by `goal` than is
+  // allowed.
+  bool hopeless(double work, double fallen, double goal) const {
+    const double allowed = Settings::kQuickening * (most_ - monitor_.spent());
+    return std::isfinite(fallen) && fallen > 1.0 &&
+           work * std::log(goal) > allowed * std::log(fallen);
   }
 
   // One step on the working set, whose prices are up to date; false where the model is too large, or no
