@@ -43,18 +43,21 @@ class ModelStep {
   // Whether the model on the listed groups is of an affordable size. `norms` are the dual norms of all groups
   // at the present point.
   bool fits(const std::vector<int64_t>& groups, const std::vector<double>& norms) const {
-    double count = 0.0, features = 0.0;
+    double count = 0.0, features = 0.0, entries = 0.0;
     for (const int64_t u : groups) {
       if (!near(u, norms)) continue;
       const double cells = static_cast<double>(penalty_.size(u)) * outputs_;
       count += penalty_.separable() && penalty_.selects() ? std::max(1.0, used(u)) : cells;
       features += static_cast<double>(penalty_.size(u));
+      for (int64_t f = 0; f < penalty_.size(u); ++f)
+        entries += static_cast<double>(columns_[penalty_.features(u)[f]].count);
     }
     const double n = static_cast<double>(rows_.n), rank = n * outputs_;
     const double blocks = apart() ? outputs_ : 1.0;
     const double work = (n + count / blocks) * count * count / blocks;
     if (count <= kFew) return n * count * count <= kMostWork;
     if (count > std::min(kMost, rank) || work > kMostWork) return false;
+    if (work > kMostProducts * entries * rows_.stride) return false;
     return !penalty_.curved() || work <= kProducts * kProductWork * n * features * rows_.stride;
   }
 
@@ -101,6 +104,9 @@ class ModelStep {
   // curved, so that conjugate gradients are good at it, not cost more than this many products with the Hessian,
   // whose entries are read for both of their halves, with a multiplication and an addition each.
   static constexpr double kFew = 300.0, kProducts = 40.0, kProductWork = 4.0;
+  // Nor where columns have so few entries that epochs over them are quicker: products with them (news20_1000,
+  // logistic, l1: a path takes 0.9 s, 1.8 without; 2757 x 720, 5 % of the entries, squared hinge: 0.5 and 3.0).
+  static constexpr double kMostProducts = 1000.0;
   // Operations to form it: a few seconds.
   static constexpr double kMostWork = 2e10;
   // Weights join the model a little before they violate.
