@@ -223,6 +223,15 @@ def test_weights_enter_fits_scores_and_alphas(data):
     np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-6)
 
 
+def test_a_fold_without_weight_is_refused_with_its_number(data):
+    X, y = data
+    folds = [(np.arange(0, len(y), 2), np.arange(1, len(y), 2))] * 2
+    weight = np.ones(len(y))
+    weight[1::2] = 0.0
+    with pytest.raises(ValueError, match="test samples of fold 0 have the weight zero"):
+        SparseSVCCV(n_alphas=3, cv=folds).fit(X, y, sample_weight=weight)
+
+
 def test_weightless_samples_leave_no_trace(data):
     X, y = data
     X2, y2 = np.vstack([X, X[:9] + 5.0]), np.concatenate([y, (y[:9] + 1) % 3])

@@ -159,6 +159,10 @@ def test_what_cannot_be_ranked_is_refused_with_a_sentence(data):
     X, Y = data
     with pytest.raises(ValueError, match="zeros and ones"):
         SparseLabelRanker().fit(X, 2 * Y)
+    with pytest.raises(ValueError, match="values -1, 1"):
+        SparseLabelRanker().fit(X, 2 * Y - 1)
+    with pytest.raises(ValueError, match="positive weight have the same label set"):
+        SparseLabelRanker().fit(X, Y, sample_weight=(Y[0] == Y).all(axis=1))
     with pytest.raises(ValueError, match="same label set"):
         SparseLabelRanker().fit(X, np.ones_like(Y) * [1, 0, 1, 0, 0])
     with pytest.raises(ValueError, match="convex"):

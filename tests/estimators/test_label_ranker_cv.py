@@ -93,6 +93,14 @@ def test_a_penalty_without_a_largest_alpha_asks_for_alphas(data):
     assert SparseLabelRankerCV("l2", alphas=[0.1, 1.0], cv=2).fit(*data).alpha_ in (0.1, 1.0)
 
 
+def test_a_fold_without_weight_is_refused_with_its_number(data):
+    X, Y = data
+    weight = np.ones(len(X))
+    weight[: len(X) // 2] = 0.0
+    with pytest.raises(ValueError, match=r"test samples of fold 0 have the weight zero"):
+        SparseLabelRankerCV(n_alphas=2, cv=2).fit(X, Y, sample_weight=weight)
+
+
 def test_a_saved_model_predicts_the_same_label_sets(data, tmp_path):
     X, Y = data
     model = SparseLabelRankerCV(n_alphas=4, cv=2).fit(X, Y)

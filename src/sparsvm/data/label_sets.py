@@ -12,7 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_array
 
 from sparsvm._typing import Array, Bools
+from sparsvm.data.inputs import LIST_LENGTH, TooFewClasses
 from sparsvm.data.training_set import TrainingSet, read_training_set
+from sparsvm.parameters import quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,13 @@ def read_label_sets(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Label
     with warnings.catch_warnings():
         # Label sets may be as many as samples.
         warnings.filterwarnings("ignore", message="The number of unique classes")
-        data = read_training_set(estimator, X, codes, sample_weight=sample_weight)
+        try:
+            data = read_training_set(estimator, X, codes, sample_weight=sample_weight)
+        except TooFewClasses as error:
+            raise ValueError(
+                "All samples of positive weight have the same label set, so that there is nothing "
+                "to learn. Give weights to samples of at least two label sets."
+            ) from error
     return LabelSets(data, distinct[data.classes], np.arange(indicator.shape[1]), True)
 
 
@@ -68,10 +76,11 @@ def _indicator(y: Any) -> Bools | None:
     kind = type_of_target(Y, input_name="y")
     dense = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
     if kind != "multilabel-indicator" or not np.isin(dense, (0, 1)).all():
+        values = quoted(np.unique(dense).tolist(), most=LIST_LENGTH)
         raise ValueError(
             f"A matrix of targets must be a label indicator of zeros and ones with at least two "
-            f"columns, but it is of type {kind!r}. sklearn.preprocessing.MultiLabelBinarizer "
-            "makes one from lists of labels."
+            f"columns, but it has the shape {dense.shape} and the values {values}. "
+            "sklearn.preprocessing.MultiLabelBinarizer makes one from lists of labels."
         )
     return np.asarray(dense != 0)
 

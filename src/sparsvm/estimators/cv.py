@@ -239,7 +239,8 @@ class SparseSVCCV(Searched, CallbackSupportMixin, RowDual, SparseLinearClassifie
             given, models = models, self._aligned(models)
             weights = None if sample_weight is None else samples.weight_of_row
             routed = self._routed(weights, params)
-            splits = self._splits(samples, routed["split"])
+            scored = routed["score"].get("sample_weight")
+            splits = self._splits(samples, routed["split"], scored)
             shared = self._shared(samples, routed["score"])
             task.begin(parts=len(models) * (1 + len(splits)))
             with reporting(bool(self.verbose)) as report:
@@ -328,13 +329,15 @@ class SparseSVCCV(Searched, CallbackSupportMixin, RowDual, SparseLinearClassifie
             for penalty in [as_penalty(model.penalty).aligned(self.n_features_in_, names)]
         ]
 
-    def _splits(self, samples: Samples, params: dict[str, Any]) -> list[tuple[Array, Array]]:
+    def _splits(
+        self, samples: Samples, params: dict[str, Any], weight: Floats | None
+    ) -> list[tuple[Array, Array]]:
         from sklearn.model_selection import check_cv
 
         y = samples.y
         cv = default_folds(y) if self.cv is None else self.cv
         splits = check_cv(cv, y, classifier=True).split(samples.X, y, **params)
-        return checked_splits(splits, y.size)
+        return checked_splits(splits, y.size, weight)
 
     def _shared(self, samples: Samples, score_params: dict[str, Any]) -> Shared:
         data = samples.training_set(self.class_weight)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsvm._typing import Array
+from sparsvm._typing import Array, Floats
 from sparsvm.data.warn import warn
 
 # As in scikit-learn.
@@ -31,8 +31,13 @@ def default_folds(y: Array) -> int:
     return largest
 
 
-def checked_splits(splits: Any, n_samples: int) -> list[tuple[Array, Array]]:
-    """Return the folds as pairs of row numbers; masks are turned into those."""
+def checked_splits(
+    splits: Any, n_samples: int, weight: Floats | None = None
+) -> list[tuple[Array, Array]]:
+    """Return the folds as pairs of row numbers; masks are turned into those.
+
+    With the ``weight`` of each sample in the scores, every test part needs a positive one.
+    """
     try:
         pairs = [(np.asarray(train), np.asarray(test)) for train, test in splits]
     except (TypeError, ValueError) as error:
@@ -47,6 +52,12 @@ def checked_splits(splits: Any, n_samples: int) -> list[tuple[Array, Array]]:
     ]
     if not checked:
         raise ValueError("cv gives no folds at all. Give at least one pair of row numbers.")
+    for number, (_, test) in enumerate(checked):
+        if weight is not None and not np.any(weight[test] > 0.0):
+            raise ValueError(
+                f"All {test.size} test samples of fold {number} have the weight zero, so that it "
+                "has no score. Leave samples without weight out, or give cv other folds."
+            )
     return checked
 
 

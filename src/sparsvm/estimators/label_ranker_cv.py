@@ -182,9 +182,9 @@ class SparseLabelRankerCV(Searched, CallbackSupportMixin, SparseLinearClassifier
             known = read_label_sets(self, X, y, sample_weight)
             model = SparseLabelRanker(**{name: getattr(self, name) for name in SHARED})
             given = _Given(X, y, sample_weight)
-            splits = self._splits(given, known)
-            alphas = self._alphas(model, known)
             scorer = _scorer(self.scoring, known.multilabel)
+            splits = self._splits(given, known, given.weight if takes_weights(scorer) else None)
+            alphas = self._alphas(model, known)
             task.begin(parts=len(splits))
             jobs = [
                 delayed(_fold)(model, given, train, test, alphas, scorer) for train, test in splits
@@ -213,7 +213,7 @@ class SparseLabelRankerCV(Searched, CallbackSupportMixin, SparseLinearClassifier
             return grid_below(1.0, self.n_alphas, self.eps)
         return model._grid(problem, self.n_alphas, self.eps)
 
-    def _splits(self, given: _Given, known: LabelSets) -> list[tuple[Array, Array]]:
+    def _splits(self, given: _Given, known: LabelSets, weight: Any) -> list[tuple[Array, Array]]:
         from sklearn.model_selection import check_cv
 
         cv, y = self.cv, given.y
@@ -221,7 +221,7 @@ class SparseLabelRankerCV(Searched, CallbackSupportMixin, SparseLinearClassifier
             cv = default_folds(np.asarray(y))
         rows = known.data.sample_of_row.size
         splits = check_cv(cv, y, classifier=True).split(np.zeros(rows), y)
-        return checked_splits(splits, rows)
+        return checked_splits(splits, rows, None if weight is None else np.asarray(weight))
 
     def _choose(self, alphas: Floats, folds: list[FoldResult]) -> None:
         nothing = "The scorer returned NaN in some fold for every alpha."
