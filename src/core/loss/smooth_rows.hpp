@@ -367,6 +367,12 @@ class SmoothRows {
     }
   }
 
+  // U = 0, to be filled: what was found along another step says nothing of this one.
+  void begin_step() {
+    std::fill(U.begin(), U.end(), 0.0);
+    tried_ = std::nan("");
+  }
+
   // The mean loss at T + t U, or at T.
   double value(double t) {
     tried_at_ = t;

@@ -55,10 +55,10 @@ class BlockNewton(Solver):
     of these features, otherwise with the diagonal; where few coefficients are active and that
     is cheaper, the matrix is factorised in double precision, damped as long as kinks cut the
     steps. Where a cold start does not end within a few outer iterations, it begins again by
-    continuation: larger alphas, falling from the one at which coefficients appear, are solved
-    roughly first, each from the last one's solution. With l2 and fewer samples than features, up to
-    1500 of them times classes, all of this gives way to Newton steps on as many rotated features as
-    there are samples.
+    continuation: larger alphas, falling from the one at which coefficients appear (with l2, at
+    which they have a size), are solved roughly first, each from the last one's solution. With l2
+    and fewer samples than features, up to 1500 of them times classes, all of this gives way to
+    Newton steps on as many rotated features as there are samples.
 
     Memory besides the data: their columns (sparse data by rows, or dense data), 32 bytes per sample
     and class, 16 per feature and class (8 of them the result), the entries of the active features

@@ -46,9 +46,9 @@ class BlockNewton {
     penalty_.alpha = t_.alpha;
     most_ = options.max_work;
     const int last = options.max_iter;
-    const int direct = penalty_.separable() ? Settings::kDirectSingle : Settings::kDirect;
-    const bool cold = options.continuation && !options.warm && !t_.linear_term &&
-                      penalty_.selects() && last > direct;
+    const bool single = penalty_.separable() && penalty_.selects();
+    const int direct = single ? Settings::kDirectSingle : Settings::kDirect;
+    const bool cold = options.continuation && !options.warm && !t_.linear_term && last > direct;
     if (cold) most_ = std::min(most_, monitor_.spent() + direct_work());
     if (run(options.tol, cold ? direct : last, cold)) return;
     most_ = options.max_work;
@@ -154,10 +154,12 @@ class BlockNewton {
     rows_.refresh_slopes();
   }
 
-  // From the alpha at which coefficients appear down to, and without, the problem's own.
+  // From the alpha at which coefficients appear down to, and without, the problem's own. With l2 they always
+  // do: from that at which its quadratic model at zero would end the loss.
   std::vector<double> larger_alphas() const {
     std::vector<double> alphas;
-    const double ratio = prices_.largest_norm;
+    const double ratio =
+        penalty_.selects() ? prices_.largest_norm : prices_.conjugate() / prices_.objective;
     const double step = penalty_.separable() ? Settings::kRatioSingle : Settings::kRatio;
     const int steps = ratio > 1.0 ? static_cast<int>(std::log(ratio) / std::log(step)) : 0;
     for (int s = 1; s <= steps; ++s)

@@ -140,8 +140,10 @@ class BlockDescent {
         store(group);
         return violation;
       }
+      // The ratio of two numbers that all but vanish may be infinite.
       factor = static_cast<float>(
-          std::max(Settings::kFactorGrowth * factor, Settings::kBeyondRatio * ratio));
+          std::min(std::max(Settings::kFactorGrowth * factor, Settings::kBeyondRatio * ratio),
+                   Settings::kMostFactor));
     }
     undo(group, cells);
     return violation;

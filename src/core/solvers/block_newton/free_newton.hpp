@@ -189,7 +189,7 @@ class FreeNewton {
 
   bool search(const std::vector<double>& s, double slope) {
     if (shift(s, slope)) return true;
-    std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
+    rows_.begin_step();
     double linear = 0.0;
     for (std::size_t f = 0; f < features_.size(); ++f) {
       const int32_t j = features_[f];

@@ -307,7 +307,7 @@ class ModelStep {
   }
 
   bool line_search(Outcome& outcome) {
-    std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
+    rows_.begin_step();
     double slope = 0.0, linear = 0.0;
     for (std::size_t f = 0; f < features_.size(); ++f) {
       const double* s = step_.data() + f * at(width_);

@@ -346,7 +346,7 @@ class NewtonStep {
   }
 
   void scores_of(const std::vector<double>& step) {
-    std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
+    rows_.begin_step();
     const auto m = static_cast<int64_t>(features_.size());
     panels_.add(features_, step.data(), rows_.U.data());
     if (!intercept_) return;

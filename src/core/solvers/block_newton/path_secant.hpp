@@ -37,7 +37,7 @@ class PathSecant {
   void extrapolate(const std::vector<int64_t>& groups, double alpha) {
     const double way = std::log(alpha / last_.alpha) / std::log(last_.alpha / before_.alpha);
     if (!(way > 0.0 && way <= kFarthest)) return;
-    std::fill(rows_.U.begin(), rows_.U.end(), 0.0);
+    rows_.begin_step();
     double rise = 0.0;
     moved_.clear(), weights_.clear(), steps_.clear();
     for (const int64_t u : groups) {

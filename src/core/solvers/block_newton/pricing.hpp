@@ -105,6 +105,8 @@ class GroupPrices {
 
   double objective = 1.0, bound = 0.0, gap = 0.0, largest_norm = 0.0;
   int64_t nonzeros = 0;
+  // alpha times the conjugate of the penalty at the slopes over alpha, where it is quadratic.
+  double conjugate() const { return conjugate_; }
   std::vector<double> norms;   // at most 1 where zero is optimal
   std::vector<double> slopes;  // the part of X'D of the listed groups, one after the other
 

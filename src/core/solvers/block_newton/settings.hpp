@@ -12,7 +12,7 @@
 namespace sparsvm {
 
 struct BlockNewtonSettings {
-  // Continuation: outer iterations before it begins, of groups (those that need none take 3 to 11) and of single
+  // Continuation: outer iterations before it begins, of groups and l2 (those that need none take 3 to 11) and of single
   // weights (up to 19), or those in which the gap was not halved, the ratio between its alphas, outer iterations
   // for each, and the relative gap at the first of them; at the others it falls towards the tolerance.
   static constexpr int kDirect = 12, kDirectSingle = 20, kHaste = 3, kPathIterations = 50;
