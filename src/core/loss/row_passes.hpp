@@ -242,8 +242,10 @@ SPARSVM_DISPATCH static void curvature_of_shift(const RowData& data, int64_t n, 
     }
     for (int e = 0; e < count; ++e) {
       const int y = data.y[from + e];
-      double& share = q[static_cast<std::size_t>(e * width + y)];
-      share += 1.0;
+      double* row = q.data() + e * width;
+      row[y] += 1.0;
+      // Padding has the slope of the least exponential, and products with it are slow.
+      std::fill(row + outputs, row + width, 0.0);
     }
     for (int e = 0; e < count; ++e) {
       const double *row = q.data() + e * width, *d = D + (from + e) * width;
