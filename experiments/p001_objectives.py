@@ -244,7 +244,7 @@ def tell_section(rows):
         f"{_protocol(_complete(rows))} Medians over the splits, with the relative duality gap of "
         "the point at which the paper's rule stopped: what that rule leaves, where it was taken "
         "down. The smaller λ, the more: a change that is small beside the first one is not small "
-        "beside what is left. With the logistic loss constant steps take about twice as many epochs "
+        "beside what is left. With the logistic loss constant steps take twice as many epochs "
         "here as a line search, which the paper found slower, and an epoch of them, which draws "
         "the features at random, two to four times the seconds. The CSV has every run.\n\n"
         + markdown_table((*header, "relative gap"), table)
