@@ -161,6 +161,23 @@ def test_columns_far_from_zero_are_no_harder_than_centred_ones(penalty, seed):
     assert objectives[1] == pytest.approx(objectives[0], rel=2e-6)
 
 
+@pytest.mark.parametrize("name", PENALTIES)
+def test_constant_columns_and_empty_ones_get_no_weight(name):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 8))
+    X[:, 1], X[:, 2] = 3.0, 0.0
+    Y = X[:, 5:] @ rng.standard_normal((3, 3)) + rng.standard_normal((40, 3)) > 0.5
+    sets, y = np.unique(Y, axis=0, return_inverse=True)
+    args = (make_design(X), y.reshape(-1).astype(np.int32), np.full(40, 1.0 / 40.0))
+    terms = PENALTIES[name].resolve(8, 3)
+    problem = RankingProblem.of(*args, PairwiseSquaredHinge(sets, False), terms, 0.01, True)
+    with np.errstate(all="raise"):
+        found = ProxNewton().solve(problem, None, Control(tol=1e-6))
+    assert found.status == "optimal"
+    if "groups" not in name:
+        np.testing.assert_allclose(found.coef[:, 1:3], 0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("penalty", [L1(), GroupL2(), GroupLinf()])
 def test_a_cold_start_at_a_small_alpha_ends_where_more_features_than_samples_separate(penalty):
     # The objective is nearly all penalty; steps from zero ended far above the optimum.

@@ -12,7 +12,6 @@ from sparsvm._typing import Bools, Features, Floats
 from sparsvm.certificate.certify import certify
 from sparsvm.certificate.ranking_gap import balanced
 from sparsvm.numerics.conjugate_gradients import conjugate_gradients
-from sparsvm.numerics.rounding import NO_SIZE
 from sparsvm.penalties.terms import PenaltyTerms
 from sparsvm.problem.problem import Problem
 from sparsvm.problem.ranking import RankingProblem
@@ -44,7 +43,7 @@ LESS_DAMPING, LONG_STEP, MORE_DAMPING, SHORT_STEP = 0.1, 0.25, 100.0, 0.05
 ARMIJO, HALVINGS, STEP_FACTOR, ROUNDING = 1e-4, 25, 0.25, 4e-16
 # No entry of the metric is below this share of what it would be if all pairs counted, none of the
 # diagonal on a face below this share of the largest.
-LEAST_METRIC, LEAST_DIAGONAL = 1e-6, 1e-12
+LEAST_METRIC, LEAST_DIAGONAL, CONSTANT_SHARE = 1e-6, 1e-12, 1e-30
 # A cold start goes through strengths of the penalty that fall by this factor at most, each solved
 # to this tolerance: of 10 small problems at 1e-4 of the largest strength 4 failed without, and the
 # others took 2 to 6 times as long.
@@ -254,8 +253,10 @@ class _Inner:
         problem, terms, alpha = self.problem, self.terms, self.problem.alpha
         G, g = self.slopes()
         hessian = _core.PairHessian(problem.rows, self.scores)
+        # Constant columns have no curvature at all, and need some size to divide by.
+        least = CONSTANT_SHARE * max(float(most.max(initial=0.0)) for most in self.most) or 1.0
         metric, metric_b = (
-            np.maximum(curvature, np.maximum(LEAST_METRIC * most, NO_SIZE))
+            np.maximum(curvature, np.maximum(LEAST_METRIC * most, least))
             for curvature, most in zip(
                 _curvatures(hessian, self.problem, self.squares, self.means), self.most, strict=True
             )
