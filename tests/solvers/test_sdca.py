@@ -319,8 +319,9 @@ def test_an_estimated_gap_below_zero_is_asked_for_again_with_the_tolerance():
 
     class Method:
         sweeps = 0
+        outlasted = False
 
-        def run(self, target, sweeps):
+        def run(self, target, sweeps, rival_work):
             targets.append(target)
             self.sweeps += 2
             return True
@@ -340,6 +341,26 @@ def test_an_estimated_gap_below_zero_is_asked_for_again_with_the_tolerance():
     assert not SDCA()._iterate(Method(), Found(), 1e-3, 8)
     # Afterwards as much less as the certified gap is beyond the tolerance, within limits.
     np.testing.assert_allclose(targets, [2e-3, 1e-3, 1e-3, 3e-3])
+
+
+@pytest.mark.parametrize("work", [1.0, 1e7])
+def test_sweeps_end_where_another_solver_would_be_quicker(work):
+    X, y = hinge_cases.gaussian(3, 200, 30, 4)
+    problem = hinge_cases.build(X, y, L1(), share=0.01)
+    alone = SDCA().solve(problem, None, Control(tol=1e-6))
+    ended = SDCA(rival_work=work).solve(problem, None, Control(tol=1e-6))
+    assert ended.status == "stalled"
+    assert ended.n_iter < alone.n_iter
+    # What it leaves is a point with a bound, for the other one to go on from.
+    assert ended.dual_objective <= alone.objective <= ended.objective
+
+
+def test_sweeps_without_a_quicker_rival_go_on_to_the_tolerance():
+    X, y = hinge_cases.gaussian(3, 200, 30, 4)
+    problem = hinge_cases.build(X, y, L1(), share=0.5)
+    found = SDCA(rival_work=1e15).solve(problem, None, Control(tol=1e-2))
+    assert found.status == "optimal"
+    assert found.n_iter == SDCA().solve(problem, None, Control(tol=1e-2)).n_iter
 
 
 # ---------------------------------------------------------------- at the native border

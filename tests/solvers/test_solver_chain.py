@@ -10,7 +10,7 @@ from problems import make
 from sparsvm.penalties import L1
 from sparsvm.problem.solution import Control, History, Solution, Start
 from sparsvm.solvers import Chain, Solver, Stage, as_solver, choose, registry
-from sparsvm.solvers.registry import Registry, Rule
+from sparsvm.solvers.registry import Link, Registry, Rule
 
 
 class Scripted(Solver):
@@ -95,6 +95,14 @@ def test_a_stage_stops_at_its_own_gap_and_hands_its_point_over():
     assert found.history.gap.tolist() == [1.0, 5e-3, 1.0, 5e-5]
 
 
+@pytest.mark.parametrize(("gap", "enters"), [(0.2, False), (0.05, True)])
+def test_a_stage_enters_only_at_gaps_from_which_it_converges(gap, enters):
+    first, second, third = Scripted(gap), Scripted(gap / 2), Scripted(1e-5)
+    run(first, Stage(second, enter=0.1), third)
+    assert hasattr(second, "seen") == enters
+    assert third.seen[0].coef == pytest.approx(gap / 2 if enters else gap)
+
+
 def test_nothing_runs_after_the_tolerance_is_met():
     first, second = Scripted(1e-5), Scripted(1e-9)
     assert run(first, second).gap == 1e-5
@@ -127,16 +135,20 @@ def test_a_limit_of_a_stage_hands_over_unless_the_caller_has_one():
 
 
 def test_auto_does_not_wait_for_sweeps_where_factorisations_are_affordable():
-    for d, name, limit in (
-        (5, "interior_point", None),
-        (60, "sdca", 90),
-        (300, "sdca", registry.FEW_SWEEPS),
-        (1500, "sdca", None),
+    for d, name, rival in (
+        (5, "interior_point", False),
+        (60, "sdca", True),
+        (300, "sdca", True),
+        (1500, "sdca", False),
     ):
         X, y = hinge_cases.gaussian(0, 600, d, 3)
         problem = hinge_cases.build(X, y, hinge_cases.PENALTIES["l1"](d))
-        first = choose(problem, Control()).stages[0]
-        assert first.solver.name == name and first.limit == limit
+        chain = choose(problem, Control())
+        first = chain.stages[0].solver
+        assert first.name == name
+        assert (getattr(first, "rival_work", None) is not None) == rival
+        # A last stage that may be passed over could leave nothing to return.
+        assert chain.stages[-1].enter == np.inf
 
 
 def test_auto_sweeps_first_where_a_few_sweeps_cost_less_than_factorisations():
@@ -194,7 +206,7 @@ def test_auto_leaves_out_of_a_chain_the_solvers_that_cannot():
         "Able", (Scripted,), {"name": "able", "__init__": lambda s: Scripted.__init__(s, 0)}
     )
     never = type("No", (Never,), {"name": "never", "__init__": lambda s: Scripted.__init__(s, 0)})
-    rule = Rule(("never", ("able", 1e-2), "able"), lambda problem, control: True, "why")
+    rule = Rule(("never", Link("able", 1e-2), "able"), lambda problem, control: True, "why")
     chain = Registry({"able": able, "never": never}, (rule,)).choose(None, None)
     assert [stage.until for stage in chain.stages] == [1e-2, 0.0]
     assert all(stage.solver.name == "able" for stage in chain.stages)

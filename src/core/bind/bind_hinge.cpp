@@ -237,8 +237,10 @@ class SdcaRun {
     started_ = true;
   }
 
-  bool run(double target, int64_t sweeps) {
+  bool run(double target, int64_t sweeps, double rival_work) {
     const Exclusive::Turn turn = take();
+    if (!(rival_work >= 0.0)) throw std::invalid_argument("rival_work must not be negative.");
+    method_->set_rival_work(rival_work);
     nb::gil_scoped_release released;
     return method_->run(target, std::min(sweeps, kMostSweeps), monitor_);
   }
@@ -302,6 +304,7 @@ class SdcaRun {
     return out;
   }
   int64_t sweeps() const { return method_->sweeps(); }
+  bool outlasted() const { return method_->outlasted(); }
   nb::object history() {
     const Exclusive::Turn turn = exclusive_.take();
     return monitor_.history();
@@ -375,8 +378,12 @@ void bind_hinge(nb::module_& m) {
            nb::arg("dual").none(),
            "Set W (d, outputs), b and Y (n, K); None for W is 0, for Y a guess.")
       .def("run", &SdcaRun::run, nb::arg("target"), nb::arg("sweeps"),
-           "Sweep until the estimated relative gap is at most target; false if it is not after "
-           "so many sweeps.")
+           nb::arg("rival_work") = std::numeric_limits<double>::infinity(),
+           "Sweep until the estimated relative gap is at most target; false if it is not after so "
+           "many sweeps, or where a solver that takes rival_work multiplications, or newton, is "
+           "predicted to be quicker.")
+      .def_prop_ro("outlasted", &SdcaRun::outlasted,
+                   "Whether the last run ended as another solver is predicted to be quicker.")
       .def("give_point", &SdcaRun::give_point,
            "The features in use, their rows of W, b and Y; what is given is not held twice.")
       .def("give_mean_dual", &SdcaRun::give_mean_dual,

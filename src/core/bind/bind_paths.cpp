@@ -44,12 +44,7 @@ class BoundHingePath {
       if (!(plan.data()[a] >= 0.0))
         throw std::invalid_argument("HingePath: the plan has a negative entry, or NaN.");
     const double* p = plan.data();
-    const PartPlan numbers{p[0],
-                           p[1],
-                           {p[2], p[3]},
-                           p[4],
-                           static_cast<int64_t>(std::min(p[5], kMostSweeps)),
-                           static_cast<int64_t>(std::min(p[6], kMostSweeps))};
+    const PartPlan numbers{p[0], p[1], {p[2], p[3]}, p[4], p[5], p[6]};
     const bool swept = std::isfinite(numbers.exact_step);
     const bool free = std::any_of(problem.penalty.omega, problem.penalty.omega + problem.d(),
                                   [](double omega) { return omega == 0.0; });
@@ -117,7 +112,6 @@ class BoundHingePath {
   }
 
  private:
-  static constexpr double kMostSweeps = 1e12;
 
   nb::dict shown_point(const HingePathPoint& point, bool with_dual) {
     // Points of the same model share its arrays.

@@ -96,10 +96,12 @@ std::vector<double> on_simplices(const HingeProblem& p, std::vector<double> Y) {
   return Y;
 }
 
-// Sweeps until the certificate is within the tolerance, or the estimates inside or the sweeps end.
-void sweep(const HingeProblem& p, const PartSolution& start, double tol, int64_t limit,
+// Sweeps until the certificate is within the tolerance, the estimates inside or the sweeps end, or
+// others are predicted to be quicker.
+void sweep(const HingeProblem& p, const PartSolution& start, double tol, double rival_work,
            Monitor& monitor, Incumbent& best, int64_t& iterations) {
   Sdca method(p, SdcaOptions{1.0, 2});
+  method.set_rival_work(rival_work);
   const std::vector<double> W = all_weights(start, p.d(), p.outputs());
   const std::vector<double> Y = on_simplices(p, start.dual);
   method.start(W.data(), start.intercept.data(), Y.data());
@@ -112,8 +114,9 @@ void sweep(const HingeProblem& p, const PartSolution& start, double tol, int64_t
   consider();
   double target = kFirstTarget * tol, at_mark = std::numeric_limits<double>::infinity();
   int64_t mark = kFirstMark;
-  for (int standing = 0; method.sweeps() < limit && !best.within(tol) && !Monitor::stopping();) {
-    const bool estimated = method.run(target, std::min(limit, mark) - method.sweeps(), monitor);
+  for (int standing = 0; method.sweeps() < kSweeps && !best.within(tol) && !Monitor::stopping();) {
+    const bool estimated =
+        method.run(target, std::min(kSweeps, mark) - method.sweeps(), monitor);
     const double certified = consider();
     if (estimated && !best.within(tol)) {
       // The estimate inside errs on either side: ask again for as much less or more.
@@ -125,6 +128,7 @@ void sweep(const HingeProblem& p, const PartSolution& start, double tol, int64_t
                                       kNextTarget[0] * gap, kNextTarget[1] * gap)
                          : tol;
     }
+    if (method.outlasted()) break;
     if (method.sweeps() >= mark) {
       standing = best.gap() > kFallen * at_mark ? standing + 1 : 0;
       if (standing == 2) break;
@@ -135,8 +139,8 @@ void sweep(const HingeProblem& p, const PartSolution& start, double tol, int64_t
   iterations += method.sweeps();
 }
 
-void newton(const HingeProblem& p, const HingePart& part, double tol, Monitor& monitor,
-            Incumbent& best, int64_t& iterations) {
+void newton(const HingeProblem& p, const HingePart& part, double tol, double most_work,
+            Monitor& monitor, Incumbent& best, int64_t& iterations) {
   std::vector<double> rms(part.norms(), part.norms() + p.d());
   for (double& size : rms) size /= std::sqrt(static_cast<double>(p.n()));
   MultiplierNewton method(p, rms.data());
@@ -148,7 +152,10 @@ void newton(const HingeProblem& p, const HingePart& part, double tol, Monitor& m
   std::vector<int32_t> all(static_cast<std::size_t>(p.d()));
   for (std::size_t j = 0; j < all.size(); ++j) all[j] = static_cast<int32_t>(j);
   int64_t steps = 0;
-  while (steps < kNewtonLimit && !best.within(tol) && !schedule.stalled() && !Monitor::stopping()) {
+  const double end = monitor.spent() + most_work;
+  method.set_work_limit(end);
+  while (steps < kNewtonLimit && monitor.spent() <= end && !best.within(tol) &&
+         !schedule.stalled() && !Monitor::stopping()) {
     const NewtonReport report =
         schedule.advance(method, best.relative_gap(), tol, kNewtonLimit - steps, monitor);
     steps += std::max<int64_t>(report.steps, 1);
@@ -167,17 +174,16 @@ bool solve_by_sweeps(const HingeProblem& problem, const HingePart& part,
                      Monitor& monitor, PartSolution& point) {
   Incumbent best(problem, part, certificate);
   const int which = plan.which(step);
-  int64_t limit = kSweeps, iterations = 0;
-  if (which == 0 && plan.most_sweeps > 0) {
-    const double coefficients = static_cast<double>(problem.outputs() * problem.d());
-    limit = static_cast<int64_t>(std::clamp(plan.sweeps_per_coefficient * coefficients,
-                                            static_cast<double>(plan.fewest_sweeps),
-                                            static_cast<double>(plan.most_sweeps)));
-  }
-  sweep(problem, point, std::max(tol, plan.until[which]), limit, monitor, best, iterations);
+  int64_t iterations = 0;
+  const double exact = which == 0 ? plan.exact_work(step) : std::numeric_limits<double>::infinity();
+  sweep(problem, point, std::max(tol, plan.until[which]), exact, monitor, best, iterations);
   // Newton steps need a point and a dual one to begin at; where nothing could be proven, there is none.
   if (best.best().intercept.empty() || best.best().dual.empty()) return false;
-  if (!best.within(tol)) newton(problem, part, tol, monitor, best, iterations);
+  const double coefficients = static_cast<double>(problem.outputs() * problem.d());
+  const bool converges = best.relative_gap() <= plan.newton_entry ||
+                         plan.newton_is_cheap(coefficients, static_cast<double>(problem.n()));
+  if (!best.within(tol) && (converges || exact == std::numeric_limits<double>::infinity()))
+    newton(problem, part, tol, 2.0 * exact, monitor, best, iterations);
   point = best.best();
   point.iterations = iterations;
   return best.within(tol);

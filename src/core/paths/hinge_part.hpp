@@ -140,13 +140,20 @@ struct PartSolution {
 // Which solver is to begin and when the next one goes on; see path_plan of solvers/registry.py. The step
 // is the multiplications of one of interior_point's from the side of the features.
 struct PartPlan {
-  double exact_step;              // up to this interior_point solves
-  double affordable_step;         // up to this newton takes over as told first, else as told next
-  double until[2];                // the gaps from which newton goes on
-  double sweeps_per_coefficient;  // before the first, at least and at most:
-  int64_t fewest_sweeps, most_sweeps;
+  double exact_step;       // up to this interior_point solves
+  double affordable_step;  // up to this newton takes over as told first, else as told next
+  double until[2];         // the gaps from which newton goes on
+  double exact_steps;      // of interior_point from the last point, before the first; 0: it is no rival
+  double newton_entry;     // the gap from which newton's steps converge
+  double cheap_newton;     // where samples are so many times a third of the coefficients, from any
 
   int which(double step) const { return step <= affordable_step ? 0 : 1; }
+  double exact_work(double step) const {
+    return exact_steps > 0.0 ? exact_steps * step / 2.0 : std::numeric_limits<double>::infinity();
+  }
+  bool newton_is_cheap(double coefficients, double samples) const {
+    return cheap_newton * coefficients <= 3.0 * samples;
+  }
 };
 
 // Solves from the point until the certificate of the part proves the relative gap; false if that became

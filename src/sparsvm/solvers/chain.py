@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,7 +21,7 @@ class Stage(NamedTuple):
 
     With ``until=0`` it works until the tolerance of the whole chain. ``limit`` takes the place of
     its own limit of iterations. With ``cold`` it is passed over where there is a start with its
-    dual.
+    dual; with ``enter`` where the relative gap so far is larger.
 
     Examples
     --------
@@ -33,6 +34,7 @@ class Stage(NamedTuple):
     until: float = 0.0
     limit: int | None = None
     cold: bool = False
+    enter: float = math.inf
 
 
 class Chain(Solver):
@@ -76,6 +78,8 @@ class Chain(Solver):
         runs: list[tuple[float, Solution]] = []
         for stage in self.stages_from(start):
             entered = time.perf_counter() - began
+            if best is not None and best.relative_gap > stage.enter:
+                continue
             limit = stage.limit if control.max_iter is None else control.max_iter
             ended = run_stage(
                 stage.solver,

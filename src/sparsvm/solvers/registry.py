@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparsvm.parameters import quoted
 from sparsvm.problem.problem import Problem
@@ -27,21 +27,29 @@ from sparsvm.solvers.papers.fobos import FOBOS
 from sparsvm.solvers.sdca import SDCA
 from sparsvm.solvers.smooth_interior_point import predicted_work
 
-Limit = int | Callable[[Problem], int]
 Named = str | Callable[[Problem], Solver]
-Link = Named | tuple[str, float] | tuple[str, float, Limit] | tuple[str, float, Limit, bool]
+
+
+class Link(NamedTuple):
+    """A solver of a chain, by name or made for the problem, and the terms of its ``Stage``."""
+
+    solver: Named
+    until: float = 0.0
+    limit: int | None = None
+    cold: bool = False
+    enter: float | Callable[[Problem], float] = math.inf
 
 
 class Rule(NamedTuple):
     """One line of the table: run ``chain`` when ``when(problem, control)`` holds, for ``why``.
 
-    Each link is the name of a solver or a function of the problem that returns one; or a name and
-    the relative gap at which it hands over to the next, or these and its limit of iterations, a
-    number or a function of the problem, or these and whether it is passed over where there is a
-    warm start. A solver that stalls hands over too.
+    Each link is the name of a solver or a function of the problem that returns one, or one of these
+    with the relative gap at which it hands over to the next, its limit of iterations, whether it is
+    passed over where there is a warm start, and the largest gap at which it enters. A solver that
+    stalls hands over too.
     """
 
-    chain: tuple[Link, ...]
+    chain: tuple[Named | Link, ...]
     when: Callable[[Problem, Control], bool]
     why: str
 
@@ -55,27 +63,27 @@ LAST_DIGITS = 1e-5
 # Where newton takes over from sdca on dense data, and where newton on sparse data does, or
 # interior_point after opening sweeps.
 FIRST_DIGITS, FURTHER_DIGITS = 1e-3, 1e-4
-# Sweeps before newton, whose steps cost the more of them the more coefficients there are, the most
-# and the least.
-SWEEPS_PER_COEFFICIENT, FEW_SWEEPS, FEWEST_SWEEPS = 0.5, 300, 50
+# From which gap on newton's steps converge (1000 x 300, K = 6, ten factors, l1/l2: from 0.008 ten
+# steps, from 0.69 none in 86); and where samples are so many times a third of the coefficients, a
+# step of newton costs so much less than one of interior_point that it may enter at any gap.
+NEWTON_ENTRY, CHEAP_NEWTON = 3e-2, 7.0
 # Sweeps before interior_point where they take at most half the time of its steps from a cold start:
 # the steps, and a multiplication of a sweep in those of factorisations, which are so much faster.
 OPENING_SWEEPS, COLD_STEPS, SLOW_MULTIPLICATION = 100, 20, 10.0
+# Its steps from the last point of a path.
+WARM_STEPS = 8
 # Multiplications of one of interior_point's thirty steps from the side of the features: with these
 # it ends within hundredths of a second, and within ten seconds or so.
 CHEAP_STEP, AFFORDABLE_STEP = 2e6, 5e9
-# The work that newton may do before interior_point: twice its 18 to 49 steps on soybean and raw
-# digits, which from the side of the samples use that matrices are symmetric.
-MANY_STEPS, SYMMETRIC = 80, 0.4
+# Matrices of an elimination by samples are symmetric, which saves this much; and what newton may do
+# before interior_point, in the work of that.
+SYMMETRIC, NEWTON_SHARE = 0.4, 2.0
+# The same where interior_point is not affordable: up to 49 steps on soybean and raw digits.
+LONG_NEWTON_SHARE = 4.0
 
 
 def _step(problem: Problem) -> float:
     return problem.n * float(problem.n_outputs * problem.d) ** 2
-
-
-def _sweeps_before_newton(problem: Problem) -> int:
-    sweeps = SWEEPS_PER_COEFFICIENT * problem.n_outputs * problem.d
-    return int(min(max(FEWEST_SWEEPS, sweeps), FEW_SWEEPS))
 
 
 def _sweeps_pay(problem: Problem) -> bool:
@@ -99,16 +107,34 @@ def _eliminations(problem: Problem) -> tuple[float, float]:
     return by_samples, by_features
 
 
-def _newton_as_far(problem: Problem) -> Solver:
-    """Return newton with about twice the work of interior_point, which bounds what it may lose.
-
-    Correlated features (1000 x 300, K = 6, ten factors, l1/l2 at 0.003 alpha_max) take 14 s so,
-    interior_point alone 4; with half of the work digits with l1 took 3.0 s instead of 1.3.
-    """
+def _exact_work(problem: Problem) -> float:
+    """Return the multiplications that interior_point is predicted to take."""
     if InteriorPoint().unsupported(problem) is not None:
-        return Newton()
+        return math.inf
     by_samples, by_features = _eliminations(problem)
-    return Newton(max_work=MANY_STEPS * min(SYMMETRIC * by_samples, by_features))
+    return COLD_STEPS * min(SYMMETRIC * by_samples, by_features)
+
+
+def _sdca_against_others(problem: Problem) -> Solver:
+    """Return sdca with interior_point as its rival, which bounds what sweeps may lose."""
+    work = _exact_work(problem)
+    return SDCA(rival_work=work) if work < math.inf else SDCA()
+
+
+def _newton_entry(problem: Problem) -> float:
+    """Return the gap from which newton is quicker than interior_point from the same point."""
+    cheap = CHEAP_NEWTON * problem.n_outputs * problem.d <= 3.0 * problem.n
+    return math.inf if cheap else NEWTON_ENTRY
+
+
+def _newton(share: float) -> Callable[[Problem], Solver]:
+    """Return what makes newton with a share of interior_point's work, which bounds its losses."""
+
+    def limited(problem: Problem) -> Solver:
+        work = share * _exact_work(problem)
+        return Newton(max_work=work) if work < math.inf else Newton()
+
+    return limited
 
 
 def _as_far_as_interior_point(problem: Problem) -> Solver:
@@ -154,17 +180,21 @@ class PathPlan(NamedTuple):
         Up to this, newton goes on from the first of the two gaps, beyond from the second.
     first_until, second_until : float
         The relative gaps.
-    sweeps_per_coefficient, fewest_sweeps, most_sweeps : float
-        How many sweeps newton waits for at most, where it goes on from the first; all 0: for all.
+    exact_steps : float
+        Where newton goes on from the first, sweeps have interior_point as a rival that takes so
+        many steps; 0: they have none.
+    newton_entry, cheap_newton : float
+        There newton takes over at gaps up to the one, or at any with a third as many coefficients
+        as samples divided by the other.
     """
 
     exact_step: float = math.inf
     affordable_step: float = AFFORDABLE_STEP
     first_until: float = 0.0
     second_until: float = 0.0
-    sweeps_per_coefficient: float = 0.0
-    fewest_sweeps: float = 0.0
-    most_sweeps: float = 0.0
+    exact_steps: float = 0.0
+    newton_entry: float = NEWTON_ENTRY
+    cheap_newton: float = CHEAP_NEWTON
 
 
 def path_plan(problem: Problem, control: Control) -> PathPlan | None:
@@ -181,8 +211,7 @@ def path_plan(problem: Problem, control: Control) -> PathPlan | None:
         exact = AFFORDABLE_STEP if n <= MANY_SAMPLES else 0.0
         return PathPlan(exact, AFFORDABLE_STEP, until, until)
     second = 0.0 if _rows(problem) else FIRST_DIGITS
-    sweeps = (SWEEPS_PER_COEFFICIENT, FEWEST_SWEEPS, FEW_SWEEPS)
-    return PathPlan(CHEAP_STEP, AFFORDABLE_STEP, FIRST_DIGITS, second, *sweeps)
+    return PathPlan(CHEAP_STEP, AFFORDABLE_STEP, FIRST_DIGITS, second, WARM_STEPS)
 
 
 # Read from the top: the first rule that applies wins, with those of its solvers that can solve the
@@ -203,7 +232,7 @@ RULES: tuple[Rule, ...] = (
         "groups of 81 at 1e-4 alpha_max: half a minute, minutes without it",
     ),
     Rule(
-        (("sdca", FURTHER_DIGITS), "newton", "interior_point"),
+        (Link("sdca", FURTHER_DIGITS), "newton", "interior_point"),
         # With all 11314 articles newton did not end its first subproblem within minutes.
         lambda problem, control: (
             _sparse(problem, control)
@@ -222,7 +251,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         (
-            ("sdca", FURTHER_DIGITS, OPENING_SWEEPS, True),
+            Link("sdca", FURTHER_DIGITS, OPENING_SWEEPS, True),
             "interior_point",
             "newton",
             "cone_program",
@@ -242,7 +271,7 @@ RULES: tuple[Rule, ...] = (
         "l1/l2: sdca 0.03 s, interior_point 0.4",
     ),
     Rule(
-        ("sdca", _newton_as_far, "interior_point", "newton"),
+        ("sdca", _newton(LONG_NEWTON_SHARE), "interior_point", "newton"),
         lambda problem, control: _rows(problem) and _step(problem) > AFFORDABLE_STEP,
         "sdca has Newton steps of its own here: 800 correlated samples of 600 features in 15 "
         "classes, to 1e-4 and 1e-5, l1/l2: 0.15 and 0.12 s, newton from 1e-3 on 0.39 and 0.43; "
@@ -250,23 +279,21 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         (
-            ("sdca", FIRST_DIGITS, _sweeps_before_newton),
-            _newton_as_far,
+            Link(_sdca_against_others, FIRST_DIGITS),
+            Link(_newton(NEWTON_SHARE), enter=_newton_entry),
             "interior_point",
             "newton",
         ),
         lambda problem, control: _step(problem) <= AFFORDABLE_STEP,
-        "cheap sweeps first, but where classes overlap or features are not scaled they may go on "
-        "for ever: seven generated sets (634 to 1692 samples, 5 to 40 classes, noisy labels) 8.9 "
-        "s, with 3000 sweeps 20.1; digits (1797 x 64), l1 and l1/linf, to 1e-3, six lambdas: 17.7 "
-        "and 19.8; l1/l2, lambda = 1: 0.3, interior_point 2. Fewer where newton is cheap: "
-        "paths of 600 x 30, K = 3, and 2000 x 20, K = 4, 50 and 300 sweeps: 1.4 and 2.9 s; but 18 "
-        "and 5.2 s with digits and l1/linf",
+        "sweeps until by their rate newton or interior_point would be quicker: 1000 x 300, K = 6, "
+        "ten factors, at 0.02 and 0.004 alpha_max, l1: 5.4 and 4.5 s with 300 sweeps and then "
+        "newton, 0.9 and 1.3 so; l1/l2: 1.7 and 14.9 s, 0.6 and 2.2; 1000 x 50, K "
+        "= 5, overlapping, l1: 0.04 and 0.08 s, 0.05 and 0.08",
     ),
     Rule(
         (
-            ("sdca", FIRST_DIGITS),
-            _newton_as_far,
+            Link("sdca", FIRST_DIGITS),
+            _newton(LONG_NEWTON_SHARE),
             "interior_point",
             "newton",
         ),
@@ -311,13 +338,13 @@ class Registry:
                 continue
             stages = []
             for link in rule.chain:
-                given: tuple[Any, ...] = link if isinstance(link, tuple) else (link,)
-                named, until, limit, cold = given + (None, 0.0, None, False)[len(given) :]
+                terms = link if isinstance(link, Link) else Link(link)
+                named = terms.solver
                 solver = self.as_solver(named) if isinstance(named, str) else named(problem)
                 reason = solver.unsupported(problem)
                 if reason is None:
-                    steps = limit(problem) if callable(limit) else limit
-                    stages.append(Stage(solver, until, steps, cold))
+                    enter = terms.enter(problem) if callable(terms.enter) else terms.enter
+                    stages.append(Stage(solver, terms.until, terms.limit, terms.cold, enter))
                 else:
                     reasons[solver.name] = reason
             if stages:

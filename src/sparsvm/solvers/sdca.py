@@ -77,6 +77,11 @@ class SDCA(Solver):
         Sweeps over the samples in each proximal step.
     max_iter : int, default=20000
         Sweeps allowed when the estimator's ``max_iter`` is None.
+    rival_work : float or None, default=None
+        Multiplications that another solver would take, counted as those of a matrix product, of
+        which one of a sweep takes the time of twenty. The sweeps end when they have taken as many,
+        or where their present rate predicts that this solver, or ``newton``, would be quicker; so
+        ``auto`` hands over. None is for no such limit.
 
     Examples
     --------
@@ -89,11 +94,16 @@ class SDCA(Solver):
     name = "sdca"
 
     def __init__(
-        self, relaxation: float | None = None, sweeps: int = 2, max_iter: int = 20_000
+        self,
+        relaxation: float | None = None,
+        sweeps: int = 2,
+        max_iter: int = 20_000,
+        rival_work: float | None = None,
     ) -> None:
         self.relaxation = relaxation
         self.sweeps = sweeps
         self.max_iter = max_iter
+        self.rival_work = rival_work
 
     def unsupported(self, problem: Problem) -> str | None:
         """Say why not: another loss, a penalty that is not convex, or unpenalised features."""
@@ -151,8 +161,9 @@ class SDCA(Solver):
     def _iterate(self, method: Any, best: MethodIncumbent, tol: float, limit: int) -> bool:
         """Sweep and certify until the certificate holds; True if that became hopeless."""
         target, mark, gap_at_mark, standing = FIRST_TARGET * tol, FIRST_MARK, np.inf, 0
+        rival = np.inf if self.rival_work is None else float(self.rival_work)
         while method.sweeps < limit and not best.within(tol) and not _core.stopping():
-            estimated = method.run(target, min(limit, mark) - method.sweeps)
+            estimated = method.run(target, min(limit, mark) - method.sweeps, rival)
             # Of the certificate only a number, lest its dual stay while the method sweeps.
             certified = best.renew().relative_gap
             if estimated and not best.within(tol):
@@ -164,6 +175,8 @@ class SDCA(Solver):
                 # One that is not positive says nothing about by how much it errs.
                 low, high = (share * gap for share in NEXT_TARGET)
                 target = float(np.clip(right, low, high)) if gap > 0.0 else tol
+            if method.outlasted:
+                return True
             if method.sweeps >= mark:
                 standing = standing + 1 if best.gap > GAP_FALL * gap_at_mark else 0
                 if standing == 2:
@@ -175,6 +188,8 @@ class SDCA(Solver):
         if self.relaxation is not None:
             check_positive("relaxation", self.relaxation, below=2.0)
         check_at_least_one(self, "sweeps", "max_iter")
+        if self.rival_work is not None:
+            check_positive("rival_work", self.rival_work)
 
     def _method(self, problem: Problem, control: Control) -> Any:
         return _core.Sdca(

@@ -120,6 +120,7 @@ class SdcaSamples {
   MmapVector<double> give_mean_dual() { return std::exchange(mean_dual_, MmapVector<double>()); }
   void set_anchor(const std::vector<double>& intercept) { anchor_ = mean_ = intercept; }
   int64_t visits() const { return visits_; }
+  int64_t products() const { return products_; }  // multiplications of all visits
 
   // Read the features anew; `compress` says how dense data are read.
   void take_features(bool compress) {
@@ -255,6 +256,7 @@ class SdcaSamples {
         if (next_visit_[i] <= epoch_) due_.push_back(i);
       visits_ += std::ssize(due_);
       int64_t since = 0;
+      const int64_t per_entry = features_.by_entries() ? 1 : outputs_;
       for (std::size_t a = 0; a < due_.size(); ++a) {
         // While one sample is at work what the next one needs is on its way.
         if (a + 1 < due_.size()) fetch(rows, due_[a + 1]);
@@ -262,6 +264,8 @@ class SdcaSamples {
         visited_ = static_cast<double>(a + 1);
         const auto row = rows(i);
         update(i, row);
+        // Once for the scores and once for the features.
+        products_ += 2 * (row.count * per_entry + K_);
         if ((since += row.count * outputs_ + 64) > Settings::kPollWork) poll(), since = 0;
       }
     });
@@ -488,7 +492,7 @@ class SdcaSamples {
   std::unique_ptr<EntryRows<double>> double_entries_;
   ProxScratch scratch_;
   SdcaFace face_;
-  int64_t epoch_ = 0, visits_ = 0, averaged_ = 0;
+  int64_t epoch_ = 0, visits_ = 0, products_ = 0, averaged_ = 0;
   uint64_t state_ = kRandomState;  // fixed, so that equal calls give equal bits
 };
 

@@ -22,6 +22,8 @@ void Sdca::start(const double* W, const double* b, const double* Y) {
   problem_.design->stored_rows();
   samples_.restore_dual();
   samples_.forget();
+  progress_.clear();
+  spent_before_.reset();
   used_.clear();
   MmapVector<double> rows;
   for (int64_t j = 0; W && j < d_; ++j) {
@@ -53,6 +55,7 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
   if (problem_.design->sparse()) give_back_memory();
   samples_.restore_dual();
   const int64_t last = sweeps_ + sweeps;
+  if (!spent_before_) spent_before_ = monitor.spent();
   while (sweeps_ < last) {
     if (stale_) rebuild();
     newton_ = samples_.face().suits() && (newton_ || slow(target));
@@ -73,6 +76,8 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
                    features_.linear() ? nonzeros_ : best_.nonzeros);
     if (Monitor::stopping()) return false;
     const bool done = values_.gap() <= target * std::abs(values_.objective);
+    outlasted_ = outlasted(target, monitor.spent() - *spent_before_);
+    const bool over = sweeps_ >= last || outlasted_;
     // What was evaluated early says little about the balance.
     if (work_ - adapted_ >= pause_) adapt();
     stale_ = true;
@@ -80,7 +85,7 @@ bool Sdca::run(double target, int64_t sweeps, Monitor& monitor) {
     pause_ = prices_.selects()
                  ? std::min(pause_ + Settings::kPauseGrowth, Settings::kMostSweeps)
                  : std::clamp(sweeps_ / 4, Settings::kLeastSweeps, Settings::kMostSweeps);
-    if (done || sweeps_ >= last) {
+    if (done || over) {
       release();
       return done;
     }
@@ -114,9 +119,12 @@ MmapVector<double> Sdca::give_weights() {
 void Sdca::step(int64_t inner, Monitor& monitor) {
   if (newton_) {
     const int64_t products = samples_.newton_step([&] { monitor.poll(); });
-    work_ += products / (features_.by_entries() ? Settings::kEntryProductsPerSweep
-                                                : Settings::kProductsPerSweep);
+    const int64_t in_sweeps = products / (features_.by_entries() ? Settings::kEntryProductsPerSweep
+                                                                 : Settings::kProductsPerSweep);
+    work_ += in_sweeps;
+    monitor.spend(Settings::kSlowMultiplication * static_cast<double>(in_sweeps) * whole_sweep());
   }
+  const int64_t earlier = samples_.products();
   for (int64_t s = 1; s <= inner; ++s, ++sweeps_, ++work_) {
     features_.refresh();
     samples_.shuffle();
@@ -128,8 +136,45 @@ void Sdca::step(int64_t inner, Monitor& monitor) {
       break;
     }
   }
+  monitor.spend(Settings::kSlowMultiplication *
+                static_cast<double>(samples_.products() - earlier));
   move_ = features_.advance();
   samples_.advance();
+}
+
+bool Sdca::outlasted(double target, double spent) {
+  const double objective = std::abs(values_.objective);
+  const double gap = progress_.empty() ? values_.gap() : std::min(values_.gap(), progress_.back().gap);
+  progress_.push_back({spent, gap});
+  if (!(rival_work_ < INFINITY)) return false;
+  if (spent > rival_work_) return true;
+  if (sweeps_ < Settings::kFewestSweeps || gap <= target * objective) return false;
+  // The rate of the later half, as single evaluations are noisy.
+  const auto half = std::find_if(progress_.rbegin(), progress_.rend(),
+                                 [&](const Progress& then) { return then.spent <= 0.5 * spent; });
+  if (half == progress_.rend()) return false;
+  const double rate = std::log(half->gap / gap) / (spent - half->spent);
+  if (!(rate > 0.0)) return true;
+  // Newton steps converge from a small gap on; farther away it takes many more of them.
+  const double step = newton_work(), near = Settings::kNewtonSteps * step;
+  const double to_end = std::log(gap / (target * objective)) / rate;
+  const double digits = std::max(std::log10(gap / (Settings::kNewtonEntry * objective)), 0.0);
+  const double to_newton = digits * std::log(10.0) / rate;
+  const double now = near + digits * Settings::kStepsPerDigit * step;
+  return std::min(to_end, digits > 0.0 ? to_newton + near : INFINITY) > std::min(now, rival_work_);
+}
+
+double Sdca::newton_work() const {
+  const double q = static_cast<double>(features_.linear() ? nonzeros_ : best_.nonzeros);
+  const double K = static_cast<double>(outputs_);
+  const double tied = 3.0 * static_cast<double>(samples_.free_duals()) * (q / K) * (q / K);
+  return tied + q * q * q / 6.0 +
+         Settings::kNewtonProducts * static_cast<double>(n_) * static_cast<double>(used_.size()) * K;
+}
+
+double Sdca::whole_sweep() const {
+  return static_cast<double>(n_) * static_cast<double>(samples_.products()) /
+         static_cast<double>(std::max<int64_t>(samples_.visits(), 1));
 }
 
 bool Sdca::slow(double target) const {

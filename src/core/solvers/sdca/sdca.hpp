@@ -15,6 +15,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "problem/problem.hpp"
@@ -84,10 +85,16 @@ class Sdca {
   // classes; with l2 all mass on the true ones, whose W is 0: spread masses take long to gather.
   void start(const double* W, const double* b, const double* Y);
 
+  // The multiplications that interior_point would take. run() ends when the monitor has counted as many,
+  // or where at the present rate sweeps would take longer than that or than newton.
+  void set_rival_work(double work) { rival_work_ = work; }
+
   // Proximal steps until the estimated gap is at most target · |objective|, or enough sweeps.
   bool run(double target, int64_t sweeps, Monitor& monitor);
 
   int64_t sweeps() const { return sweeps_; }
+  // Whether run() ended as others would be quicker.
+  bool outlasted() const { return outlasted_; }
   int64_t visits() const { return samples_.visits(); }
   double sigma() const { return sigma_; }
   double sigma_b() const { return sigma_b_; }
@@ -114,6 +121,15 @@ class Sdca {
 
   // One proximal step: a Newton step where it pays, then so many sweeps, or fewer once its own problem is solved well enough.
   void step(int64_t inner, Monitor& monitor);
+
+  // Whether another solver is predicted to be quicker: newton from where its steps converge, or
+  // interior_point.
+  bool outlasted(double target, double spent);
+  // Multiplications of a step of newton from here: its equations, and products with few columns.
+  double newton_work() const;
+
+  // Multiplications of a sweep over all samples.
+  double whole_sweep() const;
 
   // Whether sweeps alone would take long to the target, and Newton steps can help: the face should
   // be near, with more free duals than coefficients they would mostly be damped, and for less than
@@ -188,6 +204,14 @@ class Sdca {
   bool compress_ = false, stale_ = false, newton_ = false;
   double margin_ = 1.0, sigma_ = 1.0, sigma_b_ = 1.0, move_ = 0.0, leverage_ = 1.0;
   double best_gap_ = INFINITY, rate_ = 0.0;  // rate: of the logarithm of the gap, per sweep
+  double rival_work_ = INFINITY;
+  std::optional<double> spent_before_;  // what the monitor had counted
+  bool outlasted_ = false;
+  // The work and the smallest gap at each evaluation.
+  struct Progress {
+    double spent, gap;
+  };
+  std::vector<Progress> progress_;
   int64_t work_ = 0, sweeps_ = 0, inner_ = 2, pause_ = Settings::kFirstPause, nonzeros_ = 0,
           evaluations_ = 0;
   int64_t evaluated_ = 0, best_at_ = 0, adapted_ = 0;  // work, but best_at_: sweeps

@@ -29,6 +29,18 @@ struct SdcaSettings {
   // Multiplications between two questions whether Ctrl-C was pressed: well below 0.1 s.
   static constexpr int64_t kPollWork = 100000;
 
+  // Multiplications of a matrix product that take as long as one of a sweep: 1000 x 300, K = 6, 2e9 a
+  // second, the factorisations of interior_point on the same data 3.7e10.
+  static constexpr double kSlowMultiplication = 20.0;
+
+  // Sweeps before another solver may be predicted to be quicker, the relative gap from which newton's
+  // steps converge, how many it then takes, and how many more for every digit that is left to there.
+  static constexpr int64_t kFewestSweeps = 50;
+  static constexpr double kNewtonEntry = 3e-2, kNewtonSteps = 20.0,
+                          kStepsPerDigit = 60.0;
+  // Multiplications by few columns in one of newton's steps: three products of eight times the time.
+  static constexpr double kNewtonProducts = 24.0;
+
   // Evaluations of the whole problem: sweeps to the first, how many more to each next, and to the
   // last; without features to price an evaluation costs half a sweep, else several.
   static constexpr int64_t kFirstPause = 6, kPauseGrowth = 4, kMostSweeps = 50;
