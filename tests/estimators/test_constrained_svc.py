@@ -287,3 +287,13 @@ def test_bad_weights_and_margins_are_refused(wine):
         ):
             with pytest.raises(ValueError, match=message):
                 ConstrainedSparseSVC(eta=0.2).fit(X, y, **{name: values})
+
+
+def test_a_point_outside_of_the_budget_has_no_finite_gap():
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = ConstrainedSparseSVC(eta=0.1, solver="fbpd_epigraph", max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="not within the budget"):
+        model.fit(X, y)
+    assert model.result_.violation > 0.0
+    assert model.dual_gap_ == model.result_.gap == np.inf

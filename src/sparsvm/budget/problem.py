@@ -245,7 +245,8 @@ class ConstrainedSolution:
     dual_objective : float
         A lower bound on the penalty of every model within the budget.
     gap, relative_gap : float
-        Their difference, not below 0, and that divided by the penalty.
+        Their difference, not below 0, and that divided by the penalty; infinite of a point that is
+        not within the budget, about which the bound says nothing.
     floor : float
         Rounding error of the gap; smaller gaps mean nothing.
     hinge, eta, violation : float
@@ -312,11 +313,12 @@ class ConstrainedSolution:
         judge = problem.even
         bound = judge.bound(dual)
         penalty, hinge = problem.penalty(coef), problem.hinge(coef, intercept)
-        gap = max(penalty - bound.value, 0.0)
+        violation = max(hinge - problem.eta, 0.0)
+        within = violation <= feasible * problem.unit
+        gap = max(penalty - bound.value, 0.0) if within else np.inf
         floor = judge.floor(coef, intercept, bound.alpha)
         bound = problem.weighed(bound)
-        violation = max(hinge - problem.eta, 0.0)
-        proved = gap <= max(tol * penalty, floor) and violation <= feasible * problem.unit
+        proved = within and gap <= max(tol * penalty, floor)
         return cls(
             coef=coef,
             intercept=intercept,
@@ -324,7 +326,7 @@ class ConstrainedSolution:
             objective=penalty,
             dual_objective=bound.value,
             gap=gap,
-            relative_gap=gap / penalty if penalty > 0.0 else 0.0,
+            relative_gap=gap / penalty if penalty > 0.0 else (0.0 if within else np.inf),
             floor=floor,
             hinge=hinge,
             eta=problem.eta,

@@ -110,7 +110,8 @@ class ConstrainedSparseSVC(CallbackSupportMixin, RowDual, PenalisedClassifier):
     objective_ : float
         The penalty of the solution.
     dual_gap_ : float
-        Difference between the penalty and its lower bound, divided by the penalty.
+        Difference between the penalty and its lower bound, divided by the penalty; infinite where
+        a fit ended outside of the budget.
     n_iter_ : int
         Iterations of the solver.
     dual_ : ndarray of shape (n_samples, n_classes)
@@ -366,11 +367,16 @@ def _rounded(
 def _advise(solution: ConstrainedSolution, *, tol: float) -> None:
     """Warn about a fit that did not converge and about one whose every weight ends at zero."""
     if not solution.converged:
+        found = (
+            f"a relative gap of {solution.relative_gap:.2g} (tol={tol:g}): the penalty may be that "
+            "far from the least one."
+            if np.isfinite(solution.relative_gap)
+            else f"a mean hinge {solution.violation:.2g} above eta={solution.eta:g}: the model is "
+            "not within the budget."
+        )
         warn(
             f"{solution.solver} stopped after {solution.n_iter} iterations ({solution.status}) "
-            f"with a relative gap of {solution.relative_gap:.2g} (tol={tol:g}) and a mean hinge "
-            f"{solution.violation:.2g} above eta={solution.eta:g}: the penalty may be that far "
-            f"from the least one. {remedy(solution.status)}",
+            f"with {found} {remedy(solution.status)}",
             ConvergenceWarning,
         )
     if not np.any(solution.coef) and solution.status != "stopped":
