@@ -77,7 +77,7 @@ WARM_STEPS = 8
 CHEAP_STEP, AFFORDABLE_STEP = 2e6, 5e9
 # Matrices of an elimination by samples are symmetric, which saves this much; and what newton may do
 # before interior_point, in the work of that.
-SYMMETRIC, NEWTON_SHARE = 0.4, 2.0
+SYMMETRIC, NEWTON_SHARE = 0.4, 0.7
 # The same where interior_point is not affordable: up to 49 steps on soybean and raw digits.
 LONG_NEWTON_SHARE = 4.0
 

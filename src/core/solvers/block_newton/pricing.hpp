@@ -190,13 +190,13 @@ class GroupPrices {
       const bool own = listed != groups.end() && *listed == u;
       listed += own;
       norms[at(u)] *= scale;
-      double& bound = bounds_[at(u)];
-      bound = (1.0 + 8.0 * kUnit) * (scale * bound + reach * reach_[at(u)]);
-      if (own || !(bound <= 1.0)) {
+      double& most = bounds_[at(u)];
+      most = (1.0 + 8.0 * kUnit) * (scale * most + reach * reach_[at(u)]);
+      if (own || !(most <= 1.0)) {
         near_.push_back(u);
         features += penalty_.size(u);
       } else {
-        largest_norm = std::max(largest_norm, bound);
+        largest_norm = std::max(largest_norm, most);
       }
     }
     if (static_cast<double>(features) > kMostNear * static_cast<double>(d_)) return false;
