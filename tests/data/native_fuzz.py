@@ -253,7 +253,8 @@ class Round:
             "start": lambda: method.start(
                 h.maybe(self.weights()), self.intercept(), h.maybe(self.dual())
             ),
-            "run": lambda: method.run(h.number(1e-3), h.count(20)),
+            "run": lambda: method.run(h.number(1e-3), h.count(20), h.number(1e9)),
+            "outlasted": lambda: method.outlasted,
             "give_point": method.give_point,
             "give_mean_dual": method.give_mean_dual,
             "point": method.point,
