@@ -220,8 +220,8 @@ def _searching_slower(rows):
     searched, constant = np.median(times, axis=0)
     return (
         "confirmed" if searched > constant else "refuted",
-        f"amazon, median of {len(times)} pairs of λ and split: {searched:.1f} s with, {constant:.1f} s without "
-        "(paper, Amazon7: 8723 and 5823 s)",
+        f"amazon, median of {len(times)} pairs of λ and split: {searched:.1f} s with, "
+        f"{constant:.1f} s without (paper, Amazon7: 8723 and 5823 s)",
     )
 
 
