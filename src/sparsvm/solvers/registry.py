@@ -65,7 +65,8 @@ LAST_DIGITS = 1e-5
 FIRST_DIGITS, FURTHER_DIGITS = 1e-3, 1e-4
 # From which gap on newton's steps converge with polyhedral norms (5000 digits, l1: from 0.03 the
 # whole took 1.7 times as long as from 0.01); and where samples are so many times a third of the
-# coefficients, a step of newton costs so much less than one of interior_point that it may enter at any gap.
+# coefficients, a step of newton costs so much less than one of interior_point that it may enter at
+# any gap.
 NEWTON_ENTRY, CHEAP_NEWTON = 3e-2, 7.0
 # Sweeps before interior_point where they take at most half the time of its steps from a cold start:
 # the steps, and a multiplication of a sweep in those of factorisations, which are so much faster.
